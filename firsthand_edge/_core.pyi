@@ -1,0 +1,388 @@
+"""The compiled core: measuring, clock maps, the live monitor, the recording on disk.
+
+Times are int64 nanoseconds of one timebase. Absent entries of int64 columns are -2**63.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+_Int64: TypeAlias = npt.NDArray[np.int64]
+
+__all__ = [
+    "ClockMap",
+    "Figures",
+    "Intake",
+    "LivePage",
+    "MappedClock",
+    "Monitor",
+    "Residuals",
+    "StampScan",
+    "StampStep",
+    "Stream",
+    "StreamFigures",
+    "__version__",
+    "debug_build",
+    "digest_file",
+    "map_clock",
+    "match_nearest",
+    "measure",
+    "quantile",
+    "read_evidence",
+    "recover",
+    "scan_stamps",
+    "unwrap",
+]
+
+__version__: str
+debug_build: bool
+
+# ---- measure.rs: stamps -> ticks -> matches -> residuals -> quantiles (sync.md sections 3 and 4)
+
+@final
+class Stream:
+    """One stream to be measured. `times_ns`: (n,) int64, rig time of mid-exposure, in arrival order.
+
+    The arrays are kept, not copied: do not write to them before `measure` has returned. `kind`: `triggered`, `sampled`,
+    `interpolated` or `event` (anything else is a ValueError). `decimate`, `phase` and `trigger_index` (absent entries
+    allowed) are of triggered streams. Streams that give an equal `clock` share one clock map. `uncertainty_ns`: 0 to 2**60.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        kind: str,
+        times_ns: _Int64,
+        *,
+        period_ns: int | None = None,
+        decimate: int = 1,
+        phase: int | None = None,
+        max_gap_ns: int | None = None,
+        trigger_index: _Int64 | None = None,
+        uncertainty_ns: int = 0,
+        clock: str | None = None,
+    ) -> Self: ...
+    @property
+    def name(self) -> str: ...
+
+@final
+class StreamFigures:
+    """Figures of one stream within the span (sync.md section 7 names them)."""
+
+    kind: str
+    samples: int
+    expected: int
+    matched: int
+    missing: int
+    longest_missing_run: int
+    longest_missing_first_tick: int | None
+    first_missing_tick: int | None
+    last_missing_tick: int | None
+    extra: int
+    trimmed: int
+    duplicate: int
+    backwards: int
+    decimate: int
+    phase: int
+    first_ns: int | None
+    last_ns: int | None
+    uncertainty_ns: int
+    offset_median_ns: int | None
+    offset_p99_abs_ns: int | None
+    offset_max_abs_ns: int | None
+
+@final
+class Residuals:
+    """Order statistics of R (or G): every number is a residual that occurred; None where no tick has two members."""
+
+    ticks: int
+    median_ns: int | None
+    p99_ns: int | None
+    p999_ns: int | None
+    max_ns: int | None
+    over_ceiling: int
+    first_over_tick: int | None
+    last_over_tick: int | None
+    worst_tick: int | None
+    worst_pair: tuple[str, str] | None
+
+@final
+class Figures:
+    """What `measure` found."""
+
+    reference: str
+    period_ns: int
+    """T; 0 where it was neither given nor to be had from fewer than two reference stamps."""
+    start_ns: int | None
+    """None where no required stream has a sample."""
+    end_ns: int | None
+    ticks: int
+    absent: int
+    trimmed_start: int
+    trimmed_end: int
+    residual: Residuals
+    guarded: Residuals
+    streams: Mapping[str, StreamFigures]
+    tick: _Int64
+    """(ticks,) tick numbers of the present ticks of the span."""
+    reference_ns: _Int64
+    residual_ns: _Int64
+    """(ticks,) R, absent where undefined."""
+    guarded_ns: _Int64
+    def offset_ns(self, stream: str) -> _Int64:
+        """(ticks,) signed offset of `stream` to the reference, absent where it has no match.
+
+        An interpolated stream is 0 where it is bracketed. Columns are read-only. An unknown stream is a KeyError.
+        """
+
+def measure(
+    streams: Sequence[Stream],
+    *,
+    reference: str,
+    edges_ns: _Int64 | None = None,
+    period_ns: int | None = None,
+    trim_max_ns: int = 1_000_000_000,
+    ceiling_ns: int = 2_000_000,
+) -> Figures:
+    """Measures required streams against the reference. With `edges_ns` they are the ticks and `reference` names them.
+
+    T is `period_ns`, else the period of the reference stream, else the median step. What the data lacks (no samples, one
+    sample, no overlap) makes figures that say so.
+
+    Raises:
+        ValueError: the call makes no sense: two streams of one name, a reference that is unknown, not triggered or
+            decimated, edges under the name of a stream, a parameter out of its range, a sample without a stamp (leave
+            those out), or stamps more than 2**63 - 1 ns apart.
+    """
+
+def quantile(values: _Int64, num: int, den: int) -> int | None:
+    """The exact order statistic of rank `(n*num + den - 1) // den`, rank 1 the smallest; None of nothing.
+
+    Absent entries are not values and are left out. ValueError unless `0 < num <= den < 2**32`.
+    """
+
+def match_nearest(
+    reference_ns: _Int64, times_ns: _Int64, tolerance_ns: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """For each reference stamp the nearest of `times_ns` within `tolerance_ns` (itself included), as an as-of join does.
+
+    Both are in order, equal stamps are allowed, and a time may be taken twice: this is not the matching of sync.md, which
+    is mutual. Ties: the earlier time, of equal times the first.
+
+    Returns:
+        Positions in `times_ns` (2**32 - 1 where there is none) and offsets `time - reference` in ns (absent where none).
+
+    Raises:
+        ValueError: stamps not in order or more than 2**63 - 1 ns apart, a negative tolerance, 2**32 - 1 times or more.
+    """
+
+# ---- stamps.rs: a stream against itself, on unwrapped device stamps before mapping (sync.md section 5)
+
+@final
+class StampStep:
+    """A step between two neighbouring samples in arrival order that is not as it should be."""
+
+    index: int
+    """Position of the later sample."""
+    step_ns: int
+    expected_ns: int | None
+    kind: str
+    """`jump`, `wrap`, `tai_utc`."""
+    detail: str
+
+@final
+class StampScan:
+    """Findings on one stream."""
+
+    samples: int
+    distinct: int
+    backwards: int
+    first_backwards: int | None
+    largest_backwards_ns: int
+    late_by: int
+    """The largest number of positions that a sample came late by."""
+    duplicate: int
+    median_step_ns: int | None
+    longest_silence_ns: int
+    longest_silence_index: int | None
+    steps_gcd_ns: int
+    """Greatest common divisor of the steps between distinct stamps; 0 when there are none."""
+    jumps: list[StampStep]
+    """At most 16, the earliest; `jump_count` counts all."""
+    jump_count: int
+    wrap_count: int
+    tai_utc_count: int
+    sequence_gaps: int
+    """Samples that the device counted and that are not here."""
+
+def scan_stamps(
+    times_ns: _Int64,
+    *,
+    sequence: _Int64 | None = None,
+    arrival_ns: _Int64 | None = None,
+    period_ns: int | None = None,
+    silence_max_ns: int = 500_000_000,
+) -> StampScan: ...
+
+# ---- clock.rs: device counters to rig time (sync.md section 1)
+
+def unwrap(ticks: _Int64, *, bits: int, arrival_ns: _Int64 | None = None, tick_num: int = 1, tick_den: int = 1) -> _Int64:
+    """Unwraps a counter of 2**bits ticks in order of receipt: (n,) int64 device ns, absent where a reading is or beyond int64.
+
+    Steps are signed modular differences, so late readings and interleaved streams of one clock make up no wrap; where
+    arrivals are known, whole ranges that passed in silence are added.
+    """
+
+@final
+class ClockMap:
+    """Causal map of one device clock: lower envelope of (device_ns, arrival_ns) over a sliding window."""
+
+    def __new__(
+        cls,
+        *,
+        bits: int = 64,
+        tick_num: int = 1,
+        tick_den: int = 1,
+        min_delay_ns: int = 0,
+        min_delay_bound_ns: int = 0,
+        window_ns: int = 10_000_000_000,
+        identity: bool = False,
+    ) -> Self: ...
+    def push(self, ticks: int, arrival_ns: int) -> tuple[int, int]:
+        """Maps one reading: (rig_ns, uncertainty_ns). Absent arrivals map with what is known and teach nothing."""
+    @property
+    def settled(self) -> bool:
+        """At least 2 s of pairs since the last split, and the uncertainty within 500 us."""
+    @property
+    def splits(self) -> int: ...
+    @property
+    def wraps(self) -> int: ...
+    @property
+    def rate_ppb(self) -> int: ...
+
+@final
+class MappedClock:
+    """A whole clock mapped at once; equal, reading by reading, to `ClockMap.push`."""
+
+    device_ns: _Int64
+    rig_ns: _Int64
+    uncertainty_ns: _Int64
+    splits: _Int64
+    """Positions at which the map was split by a step of the device clock."""
+    wraps: int
+    rate_ppb: int
+    future: int
+    """Readings mapped later than their own arrival by more than their uncertainty."""
+
+def map_clock(
+    ticks: _Int64,
+    arrival_ns: _Int64,
+    *,
+    bits: int = 64,
+    tick_num: int = 1,
+    tick_den: int = 1,
+    min_delay_ns: int = 0,
+    min_delay_bound_ns: int = 0,
+    window_ns: int = 10_000_000_000,
+    identity: bool = False,
+) -> MappedClock: ...
+
+# ---- monitor.rs: live ticks (sync.md section 6)
+
+@final
+class Monitor:
+    """Live matching. Final ticks come out in order; `close` trims once."""
+
+    def __new__(
+        cls,
+        streams: Sequence[tuple[str, str, int, int, int]],
+        *,
+        reference: str,
+        period_ns: int,
+        latency_ns: int,
+        ceiling_ns: int = 2_000_000,
+        trim_max_ns: int = 1_000_000_000,
+        reorder_ns: int = 0,
+        edges: bool = False,
+    ) -> Self:
+        """`streams`: the required ones, (name, kind, period_ns or 0, decimate, phase) each; free-running ones need a period.
+
+        `latency_ns`: how late after its stamp a sample is pushed, on the rig clock. `reorder_ns`: how far below its highest
+        stamp a stream's later sample may lie. With `edges` the ticks are trigger edges, pushed as the stream after the last.
+        Raises ValueError where `measure` would.
+        """
+    def push(self, stream: int, time_ns: int) -> None:
+        """Takes a sample in, by the position of its stream; those without a stamp are passed over."""
+    def advance(self, now_ns: int) -> list[tuple[int, int, int, int]]:
+        """Ticks that became final: (tick, reference_ns, residual_ns or absent, matched streams as bit set).
+
+        An absent `now_ns` says nothing of the clock, 2**63 - 1 that nothing more will come.
+        """
+    def close(self) -> Figures:
+        """What `measure` finds in everything that was pushed and not late."""
+    @property
+    def late(self) -> int:
+        """Samples that came where ticks were final already: they change nothing and are not in the figures at close."""
+
+# ---- intake.rs: what the recorder process calls for every message (rust/record)
+
+@final
+class Intake:
+    """Unwraps, maps, monitors, publishes live figures and records. One writer thread; bounded memory; the GIL is released."""
+
+    def __new__(cls, devices: str, *, plan: str, live: Path) -> Self:
+        """`devices`: JSON list of DeviceInfo.to_json(). `plan`: JSON (reference, period_ns, ceiling_ns, latency_ns,
+        streams: [{name, kind, period_ns, decimate, phase, required}]). `live`: file of the shared page."""
+    def push(self, stream: str, incarnation: int, epoch: int, flags: int, count: int, records: bytes, payload: bytes) -> None: ...
+    def advance(self, now_ns: int) -> None:
+        """Lets the monitor finish ticks by the rig clock and publishes. Call at 20 Hz or better."""
+    def settled(self) -> dict[str, bool]:
+        """Whether the clock map of each device is settled."""
+    def start_take(
+        self,
+        directory: Path,
+        *,
+        epoch: int,
+        take: str,
+        attachments: Sequence[tuple[str, str, bytes]],
+        flush_ns: int = 500_000_000,
+        queue_bytes: int = 268_435_456,
+    ) -> None:
+        """Opens episode.mcap and evidence.mcap in `directory` (which exists and is empty). Samples of `epoch` belong to it."""
+    def edges(self, index: _Int64, time_ns: _Int64) -> None: ...
+    def event(self, event: str) -> None:
+        """JSON object, written to the evidence."""
+    def ended(self) -> dict[str, bool]:
+        """Per stream: has its end marker of the take's epoch arrived?"""
+    def stop_take(self, close: str) -> dict[str, Any]:
+        """Drains, writes `close` (JSON), closes, fsyncs. Returns {"counts": {stream: {...}}, "files": {name: {"bytes", "blake3", "crc64nvme"}}}.
+        Raises DiskFull or DiskError, after which the take is over and the files stay as far as they are durable."""
+    def abort_take(self) -> None: ...
+
+@final
+class LivePage:
+    """Reader of the page that `Intake` publishes; any process may hold one. Never blocks the writer."""
+
+    def __new__(cls, path: Path) -> Self: ...
+    def read(self) -> dict[str, Any]:
+        """{"take": str, "recording": bool, "tick": int, "residual_ns": int|None, "max_ns": .., "over": int, "late": int, "updated_ns": int,
+        "final_ns": int, "streams": {name: {"received", "written", "durable", "lost_queue", "lost_disk", "rate_mhz", "offset_ns", "last_ns", "frozen_run"}}}"""
+
+# ---- evidence.rs
+
+def read_evidence(path: Path) -> dict[str, Any]:
+    """Reads evidence.mcap: {"take": str, "devices": str, "close": str|None, "recovery": str|None, "attachments": {name: bytes},
+    "events": [str], "edges": {"index": _Int64, "time_ns": _Int64},
+    "ticks": {"tick": _Int64, "reference_ns": _Int64, "residual_ns": _Int64},
+    "samples": {stream: {"received", "incarnation", "epoch", "warmup", "sequence", "trigger_index", "device_ticks", "arrival_ns", "exposure_ns",
+    "domain", "size", "digest" (first 8 bytes of BLAKE3 of the payload as int64), "rig_ns" (mid-exposure as mapped live): _Int64}}}.
+    Raises RecordingUnreadable."""
+
+def recover(directory: Path) -> dict[str, Any]:
+    """Recovers a torn episode in place: rewrites each file whose summary is missing up to and past bad chunks, reopens it, compares counts,
+    fsyncs and replaces. Returns the recovery note, which it also writes into the evidence, with digests as stop_take's "files"."""
+def digest_file(path: Path) -> dict[str, Any]:
+    """{"bytes": int, "blake3": hex, "crc64nvme": hex}, streamed, GIL released."""

@@ -1,0 +1,75 @@
+"""The command line: the only place that parses arguments and prints.
+
+Exit statuses: 0 good, 1 rejected or unfit, 2 usage, 3 could not judge or unknown, 4 configuration or spec, 5 device,
+6 local disk, 7 store. Commands are named here and imported when they are called, so that starting costs little.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from firsthand_edge.errors import FirsthandError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cyclopts import App
+
+__all__ = ["main", "run"]
+
+HELP = "Records people's hands at work, and lets only episodes leave the rig whose streams provably agree in time."
+
+COMMANDS = (
+    ("demo", "firsthand_edge.cli.demo:demo", "Five short takes on a simulated rig, each with its known outcome."),
+    ("run", "firsthand_edge.cli.run:run", "Run a rig: record takes, judge them, hand the good ones to the store."),
+    ("audit", "firsthand_edge.cli.audit:audit", "Judge anybody's recording: how far do its streams disagree?"),
+    ("live", "firsthand_edge.cli.live:live", "Show the take that a running daemon records, tick by tick."),
+)
+
+EPISODES = (
+    ("list", "firsthand_edge.cli.episodes:list_", "List the episodes of a spool with state and verdict."),
+    ("show", "firsthand_edge.cli.episodes:show", "Show one episode: what it is bound to, its figures, its reasons."),
+    ("judge", "firsthand_edge.cli.episodes:judge", "Judge an episode again, from its evidence alone."),
+)
+
+
+def _app() -> App:
+    from cyclopts import App
+
+    from firsthand_edge import _core
+
+    app = App(name="firsthand-edge", help=HELP, version=_core.__version__, version_flags=["--version"])
+    for name, target, text in COMMANDS:
+        app.command(target, name=name, help=text)
+    episodes = App(name="episodes", help="The episodes on this rig's disk.")
+    for name, target, text in EPISODES:
+        episodes.command(target, name=name, help=text)
+    app.command(episodes)
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command and returns its exit status; every error is one sentence on stderr."""
+    from cyclopts import CycloptsError
+
+    try:
+        status = _app()(list(arguments), result_action="return_value", exit_on_error=False, print_error=False)
+    except CycloptsError as exc:
+        print(f"firsthand-edge: {exc}", file=sys.stderr)
+        print("`firsthand-edge --help` lists the commands and `COMMAND --help` their options.", file=sys.stderr)
+        return UsageError.exit_status
+    except FirsthandError as exc:
+        print(f"firsthand-edge: {exc}", file=sys.stderr)
+        return exc.exit_status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; nothing more can be said to it
+        return 0
+    return status if isinstance(status, int) else 0
+
+
+def main() -> None:
+    """Entry point of the `firsthand-edge` script."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,166 @@
+"""`firsthand-edge audit`: how far the streams of anybody's recording disagree, and whether that is good enough."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal  # noqa: TC003 - cyclopts resolves annotations at run time
+from pathlib import Path  # noqa: TC003 - as above
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from firsthand_edge.gate.verdict import Judgement
+
+__all__ = ["audit"]
+
+
+def audit(
+    recording: Path | None = None,
+    /,
+    *,
+    stream: Annotated[tuple[str, ...], Parameter(name="--stream", negative="", consume_multiple=False)] = (),
+    reference: str | None = None,
+    ceiling_ms: Decimal | None = None,
+    statistic: Literal["max", "p99", "p99.9"] | None = None,
+    spec: Path | None = None,
+    stamps: Literal["header", "log", "publish"] | None = None,
+    json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    plot: Path | None = None,
+) -> int:
+    """Judge anybody's recording: how far do its streams disagree?
+
+    Exit status: 0 accepted, 1 rejected, 2 wrong usage, 3 could not judge.
+
+    Args:
+        recording: One of our episodes (its folder or a file of it), any other MCAP, or a VRS file.
+        stream: A channel of the recording, `CHANNEL[,key=value...]`, or without a recording a plain list of stamps,
+            `NAME=FILE[,key=value...]`; once for each. Every stream named is required. Keys: kind=triggered, sampled,
+            interpolated or event; rate= in Hz; decimate=; offset_ns=; for lists unit=auto, ns, us, ms or s.
+        reference: The triggered stream whose samples number the ticks; `head` unless the spec names another.
+        ceiling_ms: How far streams may disagree, in milliseconds; 2.0 unless the spec says otherwise.
+        statistic: Which statistic of the residuals is held against the ceiling; `max` unless the spec says otherwise.
+        spec: A skill spec to judge against.
+        stamps: Which times of an MCAP to take; by default the header's where the schema has one, else the log time.
+        json: Print one JSON object instead of a report for people.
+        plot: Write a picture of the residuals, one self-contained page; the name ends in .html.
+    """
+    from firsthand_edge.errors import UsageError
+    from firsthand_edge.gate import audit as gate
+    from firsthand_edge.spec.document import load_spec, ms_to_ns
+
+    if plot is not None and plot.suffix.lower() != ".html":
+        raise UsageError(f"--plot {plot}: pictures are written as HTML; let the name end in .html")
+    ceiling_ns = None
+    if ceiling_ms is not None:
+        if not ceiling_ms.is_finite() or ceiling_ms <= 0 or ceiling_ms > 3_600_000:
+            raise UsageError(f"--ceiling-ms {ceiling_ms}: state milliseconds above 0 and up to an hour")
+        try:
+            ceiling_ns = ms_to_ns(ceiling_ms)
+        except ValueError as exc:
+            raise UsageError(f"--ceiling-ms {ceiling_ms} {exc}") from exc
+    found = gate.audit(
+        recording,
+        stream,
+        reference=reference,
+        spec=None if spec is None else load_spec(spec),
+        ceiling_ns=ceiling_ns,
+        statistic=statistic,
+        stamps=stamps,
+    )
+    if plot is not None:
+        _write_picture(found, plot, recording.name if recording is not None else "Lists of stamps")
+    if json:
+        from firsthand_edge.gate.report import report_bytes
+
+        sys.stdout.write(report_bytes(found.report).decode())
+    else:
+        _print(found.report, plot)
+    return 0 if found.verdict.accepted else 1
+
+
+def _write_picture(found: Judgement, plot: Path, title: str) -> None:
+    from firsthand_edge.errors import DiskError
+    from firsthand_edge.gate.charts import Series
+    from firsthand_edge.gate.picture import Panel, render
+
+    page = render([Panel(title, found.report, Series.of(found.figures))])
+    try:
+        plot.write_text(page, encoding="utf-8")
+    except OSError as exc:
+        raise DiskError(f"{plot} cannot be written ({exc.strerror}); name a file in a folder that can") from exc
+
+
+def _print(report: Mapping[str, Any], plot: Path | None) -> None:
+    """The report for people: verdict and reasons first, then the figures behind them."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    # A pipe has no width of its own; a table cut to 80 columns would lose figures.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    good = report["verdict"] == "accepted"
+    console.print(Text(report["verdict"].upper(), style="bold green" if good else "bold red"))
+    for row, style in [(r, "red") for r in report["reasons"]] + [(w, "yellow") for w in report["warnings"]]:
+        console.print(Text.assemble(("  ", ""), (row["code"], f"bold {style}"), ("  ", ""), row["sentence"]))
+        cause = row.get("cause")
+        if cause and cause not in row["sentence"]:
+            console.print(Text(f"      likely: {cause}", style="dim"))
+    console.print()
+    console.print(Text(_residual_line(report)))
+    console.print(Text(_span_line(report)))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    names = ("stream", "kind", "samples", "Hz", "missing", "extra", "median ms", "|p99| ms", "|max| ms")
+    for place, name in enumerate(names):
+        table.add_column(name, justify="left" if place < 2 else "right", no_wrap=True)
+    for name, row in report["streams"].items():
+        table.add_row(*_row(name, row))
+    console.print(table)
+    for note in report["notes"]:
+        console.print(Text(note, style="dim"))
+    console.print(Text(f"Not judged: {', '.join(report['not_judged'])}.", style="dim"))
+    if plot is not None:
+        console.print(f"Picture: {plot}", markup=False, soft_wrap=True)
+
+
+def _ms(value: int | None) -> str:
+    from firsthand_edge.gate.wording import ms
+
+    return "-" if value is None else ms(value)
+
+
+def _residual_line(report: Mapping[str, Any]) -> str:
+    held = report["guarded_ns" if report["guard_band"] else "residual_ns"]
+    if not held["ticks"]:
+        return "No tick could be judged."
+    pair = f" ({' and '.join(held['worst_pair'])}, tick {held['worst_tick']})" if held["worst_pair"] else ""
+    return (
+        f"Disagreement over {held['ticks']} ticks: median {_ms(held['median'])}, p99 {_ms(held['p99'])}, "
+        f"max {_ms(held['max'])}{pair}; {held['over_ceiling']} over {_ms(report['ceiling_ns'])}."
+    )
+
+
+def _span_line(report: Mapping[str, Any]) -> str:
+    span = report["span"]
+    period = "" if report["period_ns"] is None else f", period {_ms(report['period_ns'])}"
+    return (
+        f"Reference {report['reference']}{period}: {span['ticks']} ticks in the span, {span['absent']} absent, "
+        f"trimmed {span['trimmed_start']} at the start and {span['trimmed_end']} at the end."
+    )
+
+
+def _row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    offset = row.get("offset_ns", {})
+    missing = f"{row['missing']}/{row['expected']}" if "expected" in row else "-"
+    rate = "-" if row["rate_hz"] is None else f"{row['rate_hz']:.2f}"
+    return (
+        name,
+        row["kind"] if row["required"] else f"{row['kind']}, not judged",
+        str(row["samples"]),
+        rate,
+        missing,
+        str(row.get("extra", "-")),
+        *(_ms(offset.get(key)).removesuffix(" ms") for key in ("median", "p99_abs", "max_abs")),
+    )

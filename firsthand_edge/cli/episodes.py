@@ -1,0 +1,167 @@
+"""`firsthand-edge episodes`: what is on this rig's disk, and judging it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from firsthand_edge.cli.words import milliseconds, outcome_lines
+from firsthand_edge.errors import CannotJudge, UsageError
+
+if TYPE_CHECKING:
+    from firsthand_edge.spool.spool import Spool
+
+__all__ = ["judge", "list_", "show"]
+
+State = Annotated[Path, Parameter(help="State directory, which holds spool and keys.")]
+DEFAULT_STATE = Path("build/demo")
+
+
+def _spool(state: Path) -> Spool:
+    from firsthand_edge.spec.keys import RigKey
+    from firsthand_edge.spool.spool import Spool
+
+    if not (state / "spool").is_dir():
+        raise UsageError(f"{state} holds no spool; name the state directory of a rig with --state")
+    return Spool(state / "spool", RigKey.load_or_create(state / "keys"))
+
+
+def list_(*, state: State = DEFAULT_STATE, json_: Annotated[bool, Parameter(name="--json")] = False) -> int:
+    """Lists every episode: id, take, state, verdict, largest residual, reasons."""
+    spool = _spool(state)
+    rows = [_row(spool, episode) for episode in spool.episodes()]
+    if json_:
+        print(json.dumps(rows, indent=2))
+        return 0
+    if not rows:
+        print(f"no episodes in {state / 'spool'}")
+        return 0
+    width = max(len(row["episode"]) for row in rows)
+    for row in rows:
+        words = ", ".join(row["reasons"]) or "-"
+        print(f"{row['episode']:<{width}}  {row['state']:<9} {row['verdict'] or '-':<9} {row['largest']:>12}  {words}")
+    return 0
+
+
+def _row(spool: Spool, episode: Any) -> dict[str, Any]:
+    from firsthand_edge.errors import EpisodeDamaged
+
+    row: dict[str, Any] = {
+        "episode": episode.id,
+        "state": episode.state.value,
+        "verdict": None,
+        "largest": "-",
+        "reasons": [],
+    }
+    try:
+        committed = spool.committed(episode)
+    except EpisodeDamaged as exc:
+        return {**row, "reasons": [f"not readable: {exc}"]}
+    if committed.verdict is None:
+        return row
+    return {
+        **row,
+        "verdict": committed.verdict.verdict,
+        "largest": milliseconds(committed.verdict.report["residual_ns"]["max"]),
+        "reasons": [reason["code"] for reason in committed.verdict.reasons],
+    }
+
+
+def show(
+    episode: Annotated[str, Parameter(help="Id, its beginning, or its number.")],
+    /,
+    *,
+    state: State = DEFAULT_STATE,
+    json_: Annotated[bool, Parameter(name="--json")] = False,
+) -> int:
+    """Shows what an episode is bound to, its balance sheet, its figures and its reasons.
+
+    Exit status 0 accepted, 1 rejected, 3 not judged yet.
+    """
+    spool = _spool(state)
+    found = spool.find(episode)
+    committed = spool.committed(found)
+    manifest, verdict = committed.manifest, committed.verdict
+    if json_:
+        document = {
+            "state": found.state.value,
+            "manifest": manifest.model_dump(mode="json", by_alias=True),
+            "verdict": None if verdict is None else verdict.model_dump(mode="json", by_alias=True),
+        }
+        print(json.dumps(document, indent=2))
+    else:
+        print("\n".join(_page(found, manifest, committed)))
+    if verdict is None:
+        return CannotJudge.exit_status
+    return 0 if verdict.accepted else 1
+
+
+def _page(found: Any, manifest: Any, committed: Any) -> list[str]:
+    lines = [
+        f"episode   {found.id}  ({found.state.value})",
+        f"take      {manifest.take.number} of rig {manifest.rig}, software {manifest.software.version} "
+        f"({manifest.software.commit[:12]})",
+        f"spec      {manifest.spec.id} version {manifest.spec.version}, {manifest.spec.digest}",
+        f"consent   {manifest.consent.state}: {manifest.consent.why}",
+        f"clock     {manifest.clock.timebase}, {manifest.clock.source}",
+        f"ended     {manifest.ended.how}" + (f": {manifest.ended.why}" if manifest.ended.why else ""),
+        f"manifest  {committed.manifest_digest}",
+        "",
+        f"{'stream':<14}{'pulses':>8}{'exposures':>11}{'received':>10}{'written':>9}{'durable':>9}   lost",
+    ]
+    for name, row in manifest.balance.items():
+        lost = row.lost
+        words = f"device {lost.device}, socket {lost.socket}, queue {lost.queue}, disk {lost.disk}"
+        none = not any((lost.device, lost.socket, lost.queue, lost.disk))
+        lines.append(
+            f"{name:<14}{_count(row.pulses):>8}{_count(row.exposures):>11}{row.received:>10}{row.written:>9}"
+            f"{row.durable:>9}   {'nothing' if none else words}"
+        )
+    if committed.verdict is None:
+        return [*lines, "", "not judged yet"]
+    report = committed.verdict.report
+    lines += ["", *outcome_lines({"episode": found.id, "report": report})]
+    lines.append(f"    not judged: {', '.join(committed.verdict.not_judged) or 'nothing'}")
+    return lines
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def judge(
+    episode: Annotated[str, Parameter(help="Id, its beginning, or its number.")],
+    /,
+    *,
+    state: State = DEFAULT_STATE,
+    json_: Annotated[bool, Parameter(name="--json")] = False,
+) -> int:
+    """Judges an episode again from its evidence alone, and says whether the verdict is the same, bit for bit.
+
+    Writes nothing. Exit status 0 accepted, 1 rejected, 3 when there is no verdict or it differs from the one on file.
+    """
+    from firsthand_edge.daemon.judging import judgement_document
+
+    spool = _spool(state)
+    found = spool.find(episode)
+    committed = spool.committed(found)
+    document = judgement_document(spool, found)
+    data = document.document(spool.key)
+    same = committed.verdict_file is not None and (found.path / committed.verdict_file).read_bytes() == data
+    if json_:
+        print(json.dumps(document.report, indent=2))
+    else:
+        print("\n".join(outcome_lines({"episode": found.id, "report": document.report})))
+        if committed.verdict_file is None:
+            print("    there is no verdict on file to compare with")
+        else:
+            print(f"    {'equal to' if same else 'DIFFERS FROM'} {committed.verdict_file}, bit for bit")
+    if committed.verdict_file is not None and not same:
+        raise CannotJudge(
+            f"the verdict of {found.id} differs from the one on file; compare core versions "
+            f"({committed.verdict.core if committed.verdict else '-'} then, {document.core} now)"
+        )
+    return 0 if document.accepted else 1

@@ -1,0 +1,123 @@
+"""The running take on a terminal, read from the live page by a process that is not the recorder."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from firsthand_edge.cli.words import milliseconds
+from firsthand_edge.errors import CannotJudge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["LiveView", "live", "live_lines", "wrongs"]
+
+SILENT_NS = 500_000_000
+"""`stream.lost` of sync.md section 5: silent for longer than this is said at once."""
+FROZEN_RUN = 3
+"""`picture.frozen` of sync.md section 5."""
+REFRESH_S = 0.25
+
+
+def signed(value_ns: int | None) -> str:
+    """Nanoseconds as signed milliseconds, or a dash."""
+    return "-" if value_ns is None else f"{value_ns / 1e6:+.3f} ms"
+
+
+def wrongs(page: Mapping[str, Any], *, ceiling_ns: int) -> list[str]:
+    """What is wrong right now, a sentence each, from one reading of the live page."""
+    out = []
+    if page["over"]:
+        out.append(f"{page['over']} ticks over the ceiling of {ceiling_ns / 1e6:g} ms, largest {milliseconds(page['max_ns'])}")
+    for name, stream in page["streams"].items():
+        if stream["frozen_run"] > FROZEN_RUN:
+            out.append(f"{name} repeats its last picture ({stream['frozen_run']} frames)")
+        if stream.get("splits"):
+            out.append(f"the clock of {name} stepped")
+        if page["recording"] and stream["rate_mhz"] and page["updated_ns"] - stream["last_ns"] > SILENT_NS:
+            out.append(f"{name} is silent for {(page['updated_ns'] - stream['last_ns']) / 1e9:.1f} s")
+        lost = stream["lost_queue"] + stream["lost_disk"]
+        if lost:
+            out.append(f"{name} lost {lost} samples on this rig (queue {stream['lost_queue']}, disk {stream['lost_disk']})")
+    return out
+
+
+def live_lines(page: Mapping[str, Any], *, title: str, seconds: float, ceiling_ns: int) -> list[str]:
+    """The take as lines of text: one for the take, one a stream, one for each thing that is wrong."""
+    out = [
+        f"{title}  {seconds:4.1f} s  tick {page['tick']}  residual {milliseconds(page['residual_ns'])}"
+        f"  largest {milliseconds(page['max_ns'])}  over {page['over']}  late {page['late']}"
+    ]
+    for name, stream in page["streams"].items():
+        rate = f"{stream['rate_mhz'] / 1000:7.1f} Hz"
+        out.append(f"  {name:<14}{rate}  {signed(stream['offset_ns']):>12}  {stream['received']:>7} samples")
+    out += [f"  ! {sentence}" for sentence in wrongs(page, ceiling_ns=ceiling_ns)]
+    return out
+
+
+class LiveView:
+    """Redraws in place on a terminal; elsewhere prints one line a second and every new wrong thing once."""
+
+    def __init__(self, *, ceiling_ns: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ceiling_ns = ceiling_ns
+        self._clock = clock
+        self._tty = sys.stdout.isatty()
+        self._drawn = 0
+        self._said: set[str] = set()
+        self._next_line = 0.0
+
+    def show(self, page: Mapping[str, Any], *, title: str, seconds: float) -> None:
+        """Shows one reading of the live page."""
+        lines = live_lines(page, title=title, seconds=seconds, ceiling_ns=self._ceiling_ns)
+        if self._tty:
+            up = f"\x1b[{self._drawn}F" if self._drawn else ""
+            sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
+            self._drawn = len(lines)
+        else:
+            self._plain(page, lines)
+        sys.stdout.flush()
+
+    def _plain(self, page: Mapping[str, Any], lines: list[str]) -> None:
+        for sentence in wrongs(page, ceiling_ns=self._ceiling_ns):
+            kind = sentence.split("(")[0].rstrip("0123456789. s")
+            if kind not in self._said:
+                self._said.add(kind)
+                print(f"  ! {sentence}")
+        now = self._clock()
+        if now >= self._next_line:
+            self._next_line = now + 1.0
+            rates = " ".join(f"{n} {s['rate_mhz'] / 1000:.0f}" for n, s in page["streams"].items() if s["rate_mhz"])
+            print(f"{lines[0]}  Hz: {rates}")
+
+    def done(self) -> None:
+        """Leaves what is drawn and starts afresh below it."""
+        self._drawn = 0
+        self._said.clear()
+        self._next_line = 0.0
+
+
+def live(
+    *,
+    state: Annotated[Path, Parameter(help="State directory of the running daemon.")] = Path("build/demo"),
+    seconds: Annotated[float | None, Parameter(help="Stop after so long; without it, until interrupted.")] = None,
+) -> int:
+    """Shows the take that a daemon records, tick by tick. Reads one page of memory and disturbs nobody."""
+    from firsthand_edge import _core
+
+    path = state / "run" / "live"
+    if not path.exists():
+        raise CannotJudge(f"no daemon publishes live figures at {path}; start one, or name its state directory with --state")
+    page = _core.LivePage(path)
+    view = LiveView(ceiling_ns=2_000_000)
+    start = time.monotonic()
+    while seconds is None or time.monotonic() - start < seconds:
+        reading = page.read()
+        title = f"take {reading['take']}" if reading["recording"] else "between takes"
+        view.show(reading, title=title, seconds=time.monotonic() - start)
+        time.sleep(REFRESH_S)
+    return 0

@@ -1,0 +1,250 @@
+"""A rig that this command starts, drives and stops: the daemon, the uploader, the control socket, the live page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from firsthand_edge.cli.live import REFRESH_S, LiveView
+from firsthand_edge.daemon.control import ControlClient
+from firsthand_edge.daemon.rig import LoadedRig, load_rig
+from firsthand_edge.errors import CannotJudge, DeviceError, DeviceSilent, FirsthandError, StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["RunningRig"]
+
+START_LIMIT_S = 60.0
+UPLOAD_LIMIT_S = 60.0
+STOP_LIMIT_S = 10.0
+LAST_WORDS = "last-words.json"
+
+
+class ProcessEndedBadly(FirsthandError):
+    """A process of the rig ended where it should not have; carries its own sentence and exit status."""
+
+    def __init__(self, sentence: str, exit_status: int) -> None:
+        super().__init__(sentence)
+        self.exit_status = exit_status  # type: ignore[misc]  # the daemon's own
+
+
+class RunningRig:
+    """Owns `captured` and `uploadd` as child processes; use as a context."""
+
+    def __init__(self, rig_path: Path, state: Path) -> None:
+        self.rig: LoadedRig = load_rig(rig_path)
+        self.state = state
+        self._rig_path = rig_path
+        self._daemon: subprocess.Popen[bytes] | None = None
+        self._uploader: subprocess.Popen[bytes] | None = None
+        self._control: ControlClient | None = None
+
+    @property
+    def run_dir(self) -> Path:
+        """Sockets and pages of the running processes."""
+        return self.state / "run"
+
+    def __enter__(self) -> Self:
+        (self.state / "log").mkdir(parents=True, exist_ok=True)
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            self.start_daemon()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _spawn(self, module: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with self.log(name).open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=0,
+            )
+
+    def start_daemon(self) -> None:
+        """Starts `captured` and waits until it answers and is ready for a take."""
+        (self.run_dir / LAST_WORDS).unlink(missing_ok=True)
+        self._daemon = self._spawn(
+            "firsthand_edge.daemon.captured",
+            "captured",
+            "--rig",
+            str(self._rig_path),
+            "--state",
+            str(self.state),
+        )
+        if self._control is None:
+            self._control = ControlClient(self.run_dir)
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Waits until every clock is settled and a take can start."""
+        deadline = time.monotonic() + START_LIMIT_S
+        why = "it does not answer"
+        while True:
+            self.check_daemon()
+            with contextlib.suppress(DeviceSilent):
+                status = self.call("status", timeout_s=1.0)
+                if status["phase"] == "ready":
+                    return
+                why = status["why"] or f"it is {status['phase']}"
+            if time.monotonic() > deadline:
+                raise DeviceSilent(
+                    f"the daemon is not ready after {START_LIMIT_S:g} s: {why}; see {self.log('captured')}"
+                )
+            time.sleep(0.05)
+
+    def log(self, name: str) -> Path:
+        """The log of one of the processes."""
+        return self.state / "log" / f"{name}.log"
+
+    def episodes_in(self, state: str) -> set[str]:
+        """Ids of the episodes in a state of the spool: the state is the folder."""
+        folder = self.state / "spool" / state
+        return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+    def start_uploader(self) -> None:
+        """Starts `uploadd`, which hands accepted episodes to the rig file's store."""
+        self._uploader = self._spawn(
+            "firsthand_edge.daemon.uploadd",
+            "uploadd",
+            "--state",
+            str(self.state),
+            "--store",
+            str(self.store),
+            "--poll-s",
+            "0.2",
+        )
+
+    def check_uploader(self) -> None:
+        """Raises when the uploader ended, with its last line and its exit status."""
+        if self._uploader is None or self._uploader.poll() is None:
+            return
+        lines = self.log("uploadd").read_text(errors="replace").splitlines() or ["it said nothing"]
+        raise ProcessEndedBadly(f"the uploader ended: {lines[-1]}", self._uploader.returncode)
+
+    def wait_for_store(self, episodes: set[str]) -> None:
+        """Waits until the store has proved that it holds `episodes`. Raises StoreError when it does not."""
+        deadline = time.monotonic() + UPLOAD_LIMIT_S
+        while missing := episodes - self.episodes_in("uploaded"):
+            self.check_uploader()
+            refused = self._refused_uploads()
+            if why := next((refused[name] for name in sorted(missing) if name in refused), None):
+                raise StoreError(f"{why}; {len(missing)} accepted episodes stay on the rig")
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"the store has not proved after {UPLOAD_LIMIT_S:g} s that it holds {', '.join(sorted(missing))}; "
+                    f"they stay on the rig; see {self.log('uploadd')}"
+                )
+            time.sleep(0.05)
+
+    def _refused_uploads(self) -> dict[str, str]:
+        """Why the store refused which episode, as the uploader's log says."""
+        out = {}
+        for line in self.log("uploadd").read_text(errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                row = json.loads(line)
+                if "why" in row and row.get("episode"):
+                    out[row["episode"]] = row["why"]
+        return out
+
+    @property
+    def store(self) -> Path:
+        """The embedded store, a directory."""
+        return self.state / self.rig.file.store.directory
+
+    def check_daemon(self) -> None:
+        """Raises what the daemon died of, if it did."""
+        if self._daemon is None or self._daemon.poll() is None:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            words = json.loads((self.run_dir / LAST_WORDS).read_text())
+            raise ProcessEndedBadly(words["sentence"], words["exit_status"])
+        raise ProcessEndedBadly(
+            f"the daemon ended with status {self._daemon.returncode}; see {self.log('captured')}",
+            CannotJudge.exit_status,
+        )
+
+    def call(self, command: str, *, timeout_s: float, **arguments: Any) -> Any:
+        """Asks the daemon."""
+        if self._control is None:
+            raise DeviceError("the daemon has not been started")
+        return self._control.call(command, timeout_s=timeout_s, **arguments)
+
+    @property
+    def daemon_pid(self) -> int:
+        """Process id of `captured`."""
+        if self._daemon is None:
+            raise DeviceError("the daemon has not been started")
+        return self._daemon.pid
+
+    def kill_daemon(self) -> None:
+        """SIGKILL to the daemon itself, nothing else; waits for its end."""
+        if self._daemon is not None:
+            self._daemon.send_signal(signal.SIGKILL)
+            self._daemon.wait()
+            self._daemon = None
+
+    def record(self, *, number: int, seconds: float | None, title: str, view: LiveView) -> dict[str, Any]:
+        """Records one take and shows it meanwhile; returns the daemon's summary of the judged episode.
+
+        Args:
+            number: Number of the take; scripted faults go by it.
+            seconds: How long; None until every device says that its recording is over.
+            title: Heads the live view.
+            view: Where to show it.
+        """
+        self.begin(number=number)
+        self.watch(seconds=seconds, title=title, view=view)
+        summary: dict[str, Any] = self.call("stop_take", timeout_s=120.0)
+        return summary
+
+    def begin(self, *, number: int) -> str:
+        """Arms and starts a take; returns the episode's id."""
+        episode: str = self.call("start_take", timeout_s=START_LIMIT_S, number=number)
+        return episode
+
+    def watch(self, *, seconds: float | None, title: str, view: LiveView) -> None:
+        """Shows the running take for `seconds`, or until every device's recording is over."""
+        from firsthand_edge import _core
+
+        page = _core.LivePage(self.run_dir / "live")
+        start = time.monotonic()
+        while (gone := time.monotonic() - start) < (seconds if seconds is not None else float("inf")):
+            self.check_daemon()
+            view.show(page.read(), title=title, seconds=gone)
+            if seconds is None and self.call("status", timeout_s=5.0)["over"]:
+                break
+            time.sleep(min(REFRESH_S, max(0.0, seconds - gone)) if seconds is not None else REFRESH_S)
+        view.show(page.read(), title=title, seconds=time.monotonic() - start)
+        view.done()
+
+    def close(self) -> None:
+        """Stops the uploader and the daemon, in that order, and waits for them."""
+        for process in (self._uploader, self._daemon):
+            if process is None:
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                process.wait(STOP_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        self._uploader = self._daemon = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None

@@ -1,0 +1,33 @@
+"""Verdicts in words, the same in every command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["milliseconds", "outcome_lines", "residual_line"]
+
+
+def milliseconds(value_ns: int | None) -> str:
+    """Nanoseconds as milliseconds with three decimals, or a dash where nothing was measured."""
+    return "-" if value_ns is None else f"{value_ns / 1e6:.3f} ms"
+
+
+def residual_line(report: Mapping[str, Any]) -> str:
+    """Median, p99 and largest residual of a `firsthand.sync-report/1`, in one line."""
+    residual = report["residual_ns"]
+    return (
+        f"{residual['ticks']} ticks, residual median {milliseconds(residual['median'])}, "
+        f"p99 {milliseconds(residual['p99'])}, largest {milliseconds(residual['max'])}, over {residual['over_ceiling']}"
+    )
+
+
+def outcome_lines(summary: Mapping[str, Any]) -> list[str]:
+    """A judged episode: verdict, figures, every reason and warning."""
+    report = summary["report"]
+    lines = [f"  {report['verdict']}  {summary['episode']}", f"    {residual_line(report)}"]
+    lines += [f"    {reason['code']}: {reason['sentence']}" for reason in report["reasons"]]
+    lines += [f"    warning {warning['code']}: {warning['sentence']}" for warning in report["warnings"]]
+    return lines

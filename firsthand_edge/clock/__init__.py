@@ -1,0 +1,1 @@
+"""Device time and host time to rig time."""

@@ -1,0 +1,271 @@
+"""`captured`: the daemon that owns a rig's devices, its recorder, its takes and the gate.
+
+States: starting -> warming -> ready -> recording -> judging -> warming ... ; `unfit` says what has to be mended first.
+It never ends a take by itself because of a bad frame, and never steers a clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from firsthand_edge.daemon.control import ControlServer
+from firsthand_edge.daemon.judging import judge_and_file, recover_torn, summary_of
+from firsthand_edge.daemon.notify import notify
+from firsthand_edge.daemon.rig import LoadedRig, load_rig
+from firsthand_edge.daemon.takes import Rig
+from firsthand_edge.errors import DeviceError, DiskError, FirsthandError, UsageError
+from firsthand_edge.log import configure, get_logger
+from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spool.spool import Spool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Captured", "Phase", "main"]
+
+TICK_S = 0.05
+CHECK_S = 0.1
+LAST_WORDS = "last-words.json"
+
+
+class Phase(StrEnum):
+    """What the daemon is doing."""
+
+    STARTING = "starting"
+    WARMING = "warming"
+    """Preview pulses run until every clock map is settled."""
+    READY = "ready"
+    RECORDING = "recording"
+    JUDGING = "judging"
+    UNFIT = "unfit"
+    """A take cannot be started; `why` says what has to be mended."""
+
+
+class Captured:
+    """The daemon's state machine. One thread; every step is short or has a limit."""
+
+    def __init__(self, rig: LoadedRig, state_dir: Path) -> None:
+        self._log = get_logger()
+        self._loaded = rig
+        self._phase = Phase.STARTING
+        self._why = ""
+        self._spool = Spool(state_dir / "spool", RigKey.load_or_create(state_dir / "keys"))
+        self._run_dir = state_dir / "run"
+        self._rig = Rig(rig, run_dir=self._run_dir, log_dir=state_dir / "log")
+        self._warming_since = 0.0
+        self._check_at = 0.0
+        self._number = 0
+        self._stopping = False
+
+    # ---- life
+
+    def start(self) -> None:
+        """Recovers what a crash left, opens every device, and starts the preview."""
+        self._recover()
+        self._rig.open()
+        self._warm()
+
+    def _recover(self) -> None:
+        for sentence in recover_torn(self._spool):
+            self._log.warning("restart", found=sentence)
+
+    def serve(self) -> None:
+        """Answers the control socket and watches the children until told to stop."""
+        server = ControlServer(
+            self._run_dir,
+            {
+                "status": self.status,
+                "start_take": self.start_take,
+                "stop_take": self.stop_take,
+                "episode": self.episode,
+                "shutdown": self.stop,
+            },
+        )
+        notify("READY=1")
+        try:
+            while not self._stopping:
+                server.poll(timeout_s=TICK_S)
+                self._tick()
+                notify("WATCHDOG=1")
+        finally:
+            notify("STOPPING=1")
+            server.close()
+
+    def stop(self) -> None:
+        """Ends `serve` after the present step."""
+        self._stopping = True
+
+    def close(self) -> None:
+        """Ends a running take properly, then stops children in the reverse order of their start."""
+        if self._phase is Phase.RECORDING:
+            with contextlib.suppress(FirsthandError):
+                self.stop_take()
+        self._rig.close()
+
+    # ---- the loop
+
+    def _tick(self) -> None:
+        try:
+            for event in self._rig.watch():
+                self._log.warning("device", **event)
+        except DeviceError as exc:
+            self._log.error("the recorder is gone", error=str(exc))
+            self._give_up()
+        if time.monotonic() < self._check_at:
+            return
+        self._check_at = time.monotonic() + CHECK_S
+        if self._phase is Phase.UNFIT:
+            self._warm()
+        elif self._phase is Phase.WARMING:
+            self._settle()
+
+    def _settle(self) -> None:
+        unsettled = self._rig.unsettled()
+        if not unsettled:
+            self._phase, self._why = Phase.READY, ""
+            self._log.info("ready")
+        elif time.monotonic() - self._warming_since > float(self._loaded.file.rig.settle_limit_s):
+            self._why = f"the clocks of {', '.join(sorted(unsettled))} do not settle; see whether these devices deliver"
+
+    def _warm(self) -> None:
+        """Starts the preview; a device that cannot be armed makes the rig unfit until it can."""
+        self._phase, self._warming_since, self._why = Phase.WARMING, time.monotonic(), ""
+        try:
+            self._rig.preview()
+        except DeviceError as exc:
+            self._phase, self._why = Phase.UNFIT, str(exc)
+            self._log.error("unfit", why=self._why)
+
+    # ---- control
+
+    def status(self) -> dict[str, Any]:
+        """What the daemon is doing, its children, and whether every recording that is replayed is over."""
+        return {
+            "phase": self._phase.value,
+            "why": self._why,
+            "number": self._number,
+            "episode": self._rig.episode_id,
+            "over": self._rig.over,
+            "pids": self._rig.pids,
+        }
+
+    def start_take(self, number: int | None = None) -> str:
+        """Arms every device and starts the pulses; returns the episode's id.
+
+        Raises:
+            UsageError: while a take runs.
+            DeviceError: when clocks are not settled or a device does not arm.
+            DiskError: when the disk has no room or refuses.
+        """
+        if self._phase is Phase.RECORDING:
+            raise UsageError(f"take {self._number} is running; stop it before the next")
+        if self._phase is not Phase.READY:
+            raise DeviceError(self._why or f"the rig is {self._phase.value} and not ready; wait until it is")
+        self._number = self._number + 1 if number is None else number
+        episode = self._spool.begin(self._loaded.file.rig.id)
+        try:
+            self._rig.start_take(episode, number=self._number)
+        except FirsthandError:
+            # Whatever was written is an episode all the same: recovered, judged, kept with its reason.
+            self._give_up()
+            raise
+        self._phase = Phase.RECORDING
+        self._log.info("recording", episode=episode.id, number=self._number)
+        return str(episode.id)
+
+    def stop_take(self) -> dict[str, Any]:
+        """Stops the take, seals and judges it; returns its summary (`episode`, `state`, `report`).
+
+        Raises:
+            UsageError: when no take runs.
+            DiskError: when the disk refused; the episode is recovered as far as it is durable.
+        """
+        if self._phase is not Phase.RECORDING:
+            raise UsageError("no take is running; start one first")
+        self._phase = Phase.JUDGING
+        try:
+            episode, manifest = self._rig.stop_take()
+            summary = judge_and_file(self._spool, self._spool.seal(episode, manifest))
+        except FirsthandError as exc:
+            self._log.error("the take could not be sealed", error=str(exc))
+            self._give_up()
+            raise
+        self._log.info("judged", episode=episode.id, verdict=summary["report"]["verdict"])
+        self._warm()
+        return summary
+
+    def _give_up(self) -> None:
+        """Ends a take that cannot go on. What is durable of it is recovered, judged and kept with its reason."""
+        self._rig.abandon_take()
+        with contextlib.suppress(DiskError):  # a disk that still refuses: recovered at the next start
+            self._recover()
+        self._warm()
+
+    def episode(self, episode: str) -> dict[str, Any]:
+        """The summary of a judged episode."""
+        return summary_of(self._spool, episode)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point: `python -m firsthand_edge.daemon.captured --rig FILE --state DIR`."""
+    parser = argparse.ArgumentParser(prog="captured", description=__doc__)
+    parser.add_argument("--rig", type=Path, required=True, help="rig file")
+    parser.add_argument("--state", type=Path, required=True, help="directory of spool, keys, sockets and logs")
+    options = parser.parse_args(arguments)
+    configure(process="captured")
+    run_dir: Path = options.state / "run"
+    try:
+        for directory in (run_dir, options.state / "log"):
+            directory.mkdir(parents=True, exist_ok=True)
+        with _alone(run_dir):
+            return _run(load_rig(options.rig), options.state)
+    except OSError as exc:
+        return _last_words(run_dir, DiskError(f"{exc.filename or options.state}: {exc.strerror}; mend the disk or choose another --state"))
+    except FirsthandError as exc:
+        return _last_words(run_dir, exc)
+
+
+def _run(rig: LoadedRig, state_dir: Path) -> int:
+    captured = Captured(rig, state_dir)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: captured.stop())
+    try:
+        captured.start()
+        captured.serve()
+    finally:
+        captured.close()
+    return 0
+
+
+@contextlib.contextmanager
+def _alone(run_dir: Path) -> Any:
+    """Holds the lock that makes this the only daemon of a state directory."""
+    with (run_dir / "captured.lock").open("a+b") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another daemon runs on {run_dir.parent}; stop it first") from None
+        yield
+
+
+def _last_words(run_dir: Path, error: FirsthandError) -> int:
+    """Says why the daemon ends, for people on stderr and for whoever started it in a file."""
+    print(f"captured: {error}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        (run_dir / LAST_WORDS).write_text(json.dumps({"sentence": str(error), "exit_status": error.exit_status}))
+    return error.exit_status
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(main())

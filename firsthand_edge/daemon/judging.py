@@ -1,0 +1,206 @@
+"""From closed files to a judged episode: manifests of whole and of torn takes, verdicts, and their filing in the spool."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from firsthand_edge import _core
+from firsthand_edge.errors import CannotJudge, EpisodeDamaged, RecordingUnreadable
+from firsthand_edge.gate.verdict import examine
+from firsthand_edge.model import DeviceInfo, Reason, Verdict
+from firsthand_edge.spool.manifest import (
+    Balance,
+    ClockIdentity,
+    Consent,
+    DeviceRecord,
+    Ended,
+    FileDigests,
+    Manifest,
+    Software,
+    SpecIdentity,
+    Take,
+)
+from firsthand_edge.spool.states import State
+from firsthand_edge.spool.verdict_file import VerdictDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from firsthand_edge.spool.episode import Episode
+    from firsthand_edge.spool.spool import Spool
+
+__all__ = ["bind", "judge_and_file", "judgement_document", "recover_torn", "summary_of"]
+
+EVIDENCE_NAME = "evidence.mcap"
+
+
+def bind(
+    *,
+    take: Mapping[str, Any],
+    devices: Sequence[DeviceInfo],
+    balance: Mapping[str, Balance],
+    files: Mapping[str, Mapping[str, Any]],
+    ended: Ended,
+    starts: Mapping[str, int] | None = None,
+    recovery: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """The manifest of a take.
+
+    Args:
+        take: The take's own description, as the evidence holds it (`Rig.start_take` wrote it).
+        devices: Devices that took part.
+        balance: Balance sheet by stream.
+        files: Digests by file name.
+        ended: How the take ended.
+        starts: How often each device's worker was started.
+        recovery: What recovery found, for a torn take.
+    """
+    return Manifest(
+        episode=take["episode"],
+        rig=take["rig"],
+        software=Software(**take["software"]),
+        spec=SpecIdentity(**take["spec"]),
+        take=Take(number=take["number"]),
+        consent=Consent(**take["consent"]),
+        clock=ClockIdentity(**take["clock"]),
+        devices=tuple(DeviceRecord.of(d, starts=(starts or {}).get(d.name, 1)) for d in devices),
+        balance=dict(balance),
+        files={name: FileDigests(**digests) for name, digests in files.items()},
+        ended=ended,
+        recovery=dict(recovery) if recovery is not None else None,
+    )
+
+
+def judgement_document(spool: Spool, episode: Episode) -> VerdictDocument:
+    """Judges a sealed episode from its evidence alone, against the spec that the evidence carries.
+
+    Raises:
+        CannotJudge: when the evidence does not allow a verdict.
+        EpisodeDamaged: when the episode's documents are not what the chain says.
+    """
+    committed = spool.committed(episode)
+    manifest = committed.manifest
+    try:
+        judgement = examine(episode.path / EVIDENCE_NAME)
+        verdict, report = judgement.verdict, judgement.report
+    except CannotJudge as exc:
+        if manifest.recovery is None:
+            raise
+        verdict, report = _nothing_left(str(exc))
+    return VerdictDocument.of(
+        episode=episode.id,
+        manifest=committed.manifest_digest,
+        spec=manifest.spec.digest,
+        core=_core.__version__,
+        verdict=verdict,
+        report=report,
+    )
+
+
+def _nothing_left(why: str) -> tuple[Verdict, dict[str, Any]]:
+    """The verdict on a torn take of which too little is left to measure anything."""
+    reason = Reason(
+        code="record.torn",
+        sentence=f"the recording was cut off before there was anything to measure ({why}); record the take again",
+    )
+    verdict = Verdict(accepted=False, reasons=(reason,), not_judged=("sync.*", "stamp.*", "stream.*"))
+    report = {
+        "schema": "firsthand.sync-report/1",
+        "span": {"ticks": 0, "absent": 0, "trimmed_start": 0, "trimmed_end": 0},
+        "residual_ns": {"ticks": 0, "median": None, "p99": None, "max": None, "over_ceiling": 0},
+        "streams": {},
+        "verdict": "rejected",
+        "reasons": [reason.to_json()],
+        "warnings": [],
+        "not_judged": list(verdict.not_judged),
+    }
+    return verdict, report
+
+
+def judge_and_file(spool: Spool, episode: Episode) -> dict[str, Any]:
+    """Judges a sealed episode and moves it to `accepted` or `rejected`; returns its summary."""
+    document = judgement_document(spool, episode)
+    filed = spool.judge_done(episode, document)
+    return {"episode": filed.id, "state": filed.state.value, "report": document.report}
+
+
+def summary_of(spool: Spool, name: str) -> dict[str, Any]:
+    """The summary of an episode that has been judged.
+
+    Raises:
+        UsageError: when no episode has this name.
+        CannotJudge: when it has not been judged yet.
+    """
+    episode = spool.find(name)
+    committed = spool.committed(episode)
+    if committed.verdict is None:
+        raise CannotJudge(f"episode {episode.id} is {episode.state} and not judged yet; ask again")
+    return {"episode": episode.id, "state": episode.state.value, "report": committed.verdict.report}
+
+
+def recover_torn(spool: Spool) -> list[str]:
+    """Brings the spool to agree after a crash, recovers what is torn, and judges what waits for it.
+
+    Returns:
+        One sentence for each thing found and done; empty after a clean end.
+
+    Raises:
+        DiskFull, DiskError: the disk does not obey; what is torn stays torn, and the next call goes on.
+    """
+    said = [found.sentence for found in spool.restart()]
+    for state in (State.TORN, State.SEALED):
+        for episode in spool.episodes(state):
+            if not spool.standing(episode).sealed:
+                spool.seal(episode, _recovered(episode))
+            try:
+                summary = judge_and_file(spool, episode)
+            except (CannotJudge, EpisodeDamaged) as exc:
+                spool.set_aside(episode, str(exc))
+                said.append(f"episode {episode.id}: set aside: {exc}")
+            else:
+                said.append(f"episode {episode.id}: recovered and judged: {summary['report']['verdict']}")
+    return said
+
+
+def _recovered(episode: Episode) -> Manifest:
+    """Recovers the files of a torn take and binds what is left."""
+    note = _core.recover(episode.path)
+    files = note.pop("files")
+    try:
+        evidence = _core.read_evidence(episode.path / EVIDENCE_NAME)
+    except RecordingUnreadable:
+        take, devices, balance = _unknown_take(episode), [], {}
+    else:
+        take = json.loads(evidence["take"])
+        devices = [DeviceInfo.from_json(d) for d in json.loads(evidence["devices"])]
+        balance = {name: _left_balance(columns) for name, columns in evidence["samples"].items()}
+    return bind(
+        take=take,
+        devices=devices,
+        balance=balance,
+        files=files,
+        ended=Ended(how="torn", why="the recording was not closed; recovered at the next start"),
+        recovery=note,
+    )
+
+
+def _left_balance(columns: Mapping[str, Any]) -> Balance:
+    """What is known of a stream after a crash: what became durable; the counters of the dead are not."""
+    kept = int((columns["warmup"] == 0).sum())
+    return Balance(pulses=None, exposures=None, received=kept, written=kept, durable=kept)
+
+
+def _unknown_take(episode: Episode) -> dict[str, Any]:
+    """Stands for the description of a take whose evidence holds nothing: said as unknown, not guessed."""
+    return {
+        "episode": episode.id,
+        "rig": episode.id.rsplit("-", 2)[0],
+        "number": 1,
+        "software": {"version": _core.__version__, "commit": "unknown"},
+        "spec": {"id": "unknown", "version": 0, "digest": "blake3:" + "0" * 64},
+        "consent": {"state": "not_checked", "why": "the evidence was lost"},
+        "clock": {"timebase": "arb", "source": "unknown"},
+    }
+
+

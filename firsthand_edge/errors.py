@@ -1,0 +1,141 @@
+"""The one tree of errors: each has a stable code for programs, one sentence for people, and an exit status.
+
+The sentence says what is wrong, with which value, and what to do next. Exit statuses are those of the manual:
+0 good, 1 rejected or unfit, 2 usage, 3 could not judge or unknown, 4 configuration or spec, 5 device, 6 local disk,
+7 store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "CannotJudge",
+    "ConfigInvalid",
+    "CoreMissing",
+    "DeviceAbsent",
+    "DeviceError",
+    "DeviceSilent",
+    "DiskError",
+    "DiskFull",
+    "EpisodeDamaged",
+    "FirsthandError",
+    "Mistake",
+    "RecordingUnreadable",
+    "SpecInvalid",
+    "StoreError",
+    "StoreRefused",
+    "UsageError",
+]
+
+
+class FirsthandError(Exception):
+    """Root of every error that this software raises on purpose."""
+
+    code: ClassVar[str] = "error"
+    exit_status: ClassVar[int] = 3
+
+
+class UsageError(FirsthandError):
+    """The command line or the call does not make sense as it stands."""
+
+    code = "usage"
+    exit_status = 2
+
+
+class CannotJudge(FirsthandError):
+    """There is no verdict, neither way: what is needed to judge is missing."""
+
+    code = "judge.cannot"
+    exit_status = 3
+
+
+class RecordingUnreadable(CannotJudge):
+    """A recording is truncated, foreign or damaged beyond what a reader can take."""
+
+    code = "recording.unreadable"
+
+
+class CoreMissing(CannotJudge):
+    """The compiled core is not there or is not of this version."""
+
+    code = "core.missing"
+
+
+class Mistake(str):
+    """One mistake of a document: `place: what is wrong; what to do`."""
+
+    __slots__ = ()
+
+
+class ConfigInvalid(FirsthandError):
+    """A configuration file is malformed; carries every mistake at once, each with its place in the file."""
+
+    code = "config.invalid"
+    exit_status = 4
+
+    def __init__(self, what: str, mistakes: Sequence[str]) -> None:
+        self.mistakes = tuple(Mistake(m) for m in mistakes)
+        lines = "".join(f"\n  {m}" for m in self.mistakes)
+        count = "1 mistake" if len(self.mistakes) == 1 else f"{len(self.mistakes)} mistakes"
+        super().__init__(f"{what} has {count}; mend it and start again:{lines}")
+
+
+class SpecInvalid(ConfigInvalid):
+    """A skill spec is malformed or contradicts itself."""
+
+    code = "spec.invalid"
+
+
+class DeviceError(FirsthandError):
+    """A device or its worker process is not as it must be."""
+
+    code = "device"
+    exit_status = 5
+
+
+class DeviceAbsent(DeviceError):
+    """The device that the rig file names is not there."""
+
+    code = "device.absent"
+
+
+class DeviceSilent(DeviceError):
+    """A device that is there delivers nothing within the time given."""
+
+    code = "device.silent"
+
+
+class DiskError(FirsthandError):
+    """The local disk refuses: read-only, input/output error, unexpected content."""
+
+    code = "disk"
+    exit_status = 6
+
+
+class DiskFull(DiskError):
+    """The local disk has no room."""
+
+    code = "disk.full"
+
+
+class EpisodeDamaged(DiskError):
+    """Files of an episode are not what chain and manifest say they are; nothing of it may leave."""
+
+    code = "disk.damaged"
+
+
+class StoreError(FirsthandError):
+    """The central store cannot be reached or cannot be written."""
+
+    code = "store"
+    exit_status = 7
+
+
+class StoreRefused(StoreError):
+    """The store holds other bytes under that name, or its proof differs from ours."""
+
+    code = "store.refused"

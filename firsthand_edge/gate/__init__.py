@@ -1,0 +1,1 @@
+"""Figures, rules, verdict; audits of anybody's recording."""

@@ -1,0 +1,287 @@
+"""Anybody's recording as channels of stamps: MCAP with the public `mcap` package, VRS with the public `vrs` package."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import struct
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from firsthand_edge.errors import RecordingUnreadable, UsageError
+from firsthand_edge.gate.figures import Grade
+from firsthand_edge.gate.header_stamps import stamp_reader
+from firsthand_edge.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from firsthand_edge.gate.figures import Int64
+
+__all__ = ["Channel", "Recording", "StampSource", "classify", "read_recording"]
+
+StampSource = Literal["header", "log", "publish"]
+
+IMAGE_SCHEMAS = frozenset({"Image", "CompressedImage", "RawImage", "CompressedVideo"})
+IMU_SCHEMAS = frozenset({"Imu", "IMU", "IMUMeasurement"})
+PICTURE_MEDIA = ("picture/", "video/", "raw/")
+FEWEST_PERIODIC = 5
+COARSE_NS = 64
+"""A float of seconds that resolves no better than this has lost digits of the device's stamp."""
+MCAP_MAGIC = b"\x89MCAP0\r\n"
+VRS_MAGIC = b"VisionRe"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Channel:
+    """One channel of a recording."""
+
+    name: str
+    kind: Kind
+    """By what it is: pictures are triggered, IMUs sampled, other periodic ones interpolated, the rest events."""
+    times_ns: Int64
+    """(n,) int64 in the order of the file; taken as mid-exposure times."""
+    stamps: str
+    """Which times these are: `header`, `log`, `publish`, `capture`, `record`."""
+    unstamped: int = 0
+    grade: Grade = Grade.DECLARED
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording's channels, in the order of their names, and what a reader of the report should know."""
+
+    format: str
+    channels: tuple[Channel, ...]
+    notes: tuple[str, ...] = ()
+
+    def channel(self, name: str) -> Channel:
+        """The channel of that name; a leading `/` may be left out.
+
+        Raises:
+            UsageError: listing the channels, when there is none.
+        """
+        for wanted in (name, f"/{name}"):
+            for channel in self.channels:
+                if channel.name == wanted:
+                    return channel
+        listed = ", ".join(f"{c.name} ({c.kind.value}, {c.times_ns.size} samples)" for c in self.channels)
+        raise UsageError(f"the recording has no channel `{name}`; name one of: {listed or 'none, it is empty'}")
+
+
+def read_recording(path: Path, *, stamps: StampSource | None = None) -> Recording:
+    """Reads the stamps of every channel.
+
+    Args:
+        path: An MCAP or a VRS file.
+        stamps: Which times of an MCAP to take; None for the header where the schema has one, else the log time.
+
+    Raises:
+        RecordingUnreadable: when the file is not there, is neither, or is truncated or damaged.
+        UsageError: when `stamps` asks for what the recording does not have.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(8)
+    except OSError as exc:
+        raise RecordingUnreadable(f"{path} cannot be read ({exc.strerror or exc}); name an MCAP or a VRS file") from exc
+    if magic == MCAP_MAGIC:
+        return _read_mcap(path, stamps)
+    if magic == VRS_MAGIC:
+        if stamps is not None:
+            raise UsageError(
+                "--stamps chooses among the times of an MCAP; a VRS recording has capture times, so leave it out"
+            )
+        return _read_vrs(path)
+    raise RecordingUnreadable(
+        f"{path} is neither MCAP nor VRS; name such a recording, or plain lists of stamps with --stream NAME=FILE"
+    )
+
+
+def classify(times_ns: Int64) -> Kind:
+    """The kind of a channel that is neither pictures nor an IMU: interpolated when it is periodic, else events.
+
+    Periodic: at least five samples, and four of five steps within a factor of two of the median step.
+    """
+    if times_ns.size < FEWEST_PERIODIC:
+        return Kind.EVENT
+    steps = np.diff(np.sort(times_ns))
+    median = int(np.sort(steps)[(steps.size + 1) // 2 - 1])
+    near = int(((2 * steps >= median) & (steps <= 2 * median)).sum())
+    return Kind.INTERPOLATED if median > 0 and 5 * near >= 4 * steps.size else Kind.EVENT
+
+
+@dataclass(slots=True)
+class _Topic:
+    """What is gathered of one topic while an MCAP is read."""
+
+    image: bool
+    imu: bool
+    read: Any
+    header: list[int | None]
+    log: list[int]
+    publish: list[int]
+
+
+def _read_mcap(path: Path, stamps: StampSource | None) -> Recording:
+    from mcap.exceptions import McapError
+    from mcap.reader import make_reader
+    from zstandard import ZstdError
+
+    topics: dict[str, _Topic] = {}
+    try:
+        with path.open("rb") as file:
+            for schema, channel, message in make_reader(file).iter_messages(log_time_order=False):
+                topic = topics.get(channel.topic)
+                if topic is None:
+                    topic = topics[channel.topic] = _topic(schema, channel)
+                topic.log.append(message.log_time)
+                topic.publish.append(message.publish_time)
+                if topic.read is not None and stamps in (None, "header"):
+                    topic.header.append(topic.read(message.data))
+    except (McapError, ZstdError, struct.error, OSError, EOFError, ValueError, KeyError, RuntimeError) as exc:
+        raise RecordingUnreadable(
+            f"{path} is truncated or damaged ({type(exc).__name__}: {exc}); recover it with an MCAP tool and audit "
+            "the result"
+        ) from exc
+    notes: list[str] = []
+    channels = tuple(_channel(name, topics[name], stamps, notes) for name in sorted(topics))
+    return Recording("mcap", channels, tuple(notes))
+
+
+def _topic(schema: Any, channel: Any) -> _Topic:
+    name = schema.name if schema is not None else ""
+    last = name.replace(".", "/").rsplit("/", 1)[-1]
+    media = channel.metadata.get("media", "")
+    reader = None
+    if schema is not None:
+        reader = stamp_reader(
+            encoding=channel.message_encoding, schema_encoding=schema.encoding, schema_name=name, schema=schema.data
+        )
+    return _Topic(
+        image=last in IMAGE_SCHEMAS or media.startswith(PICTURE_MEDIA),
+        imu=last in IMU_SCHEMAS or media == "imu",
+        read=reader,
+        header=[],
+        log=[],
+        publish=[],
+    )
+
+
+def _channel(name: str, topic: _Topic, stamps: StampSource | None, notes: list[str]) -> Channel:
+    source: StampSource = stamps or "header"
+    header = [stamp for stamp in topic.header if stamp is not None]
+    if source == "header" and not header:
+        if stamps == "header" and (topic.image or topic.imu):
+            raise UsageError(
+                f"`{name}` has no stamp in its messages; leave --stamps out, or choose --stamps log or --stamps publish"
+            )
+        if topic.read is not None:
+            notes.append(f"{name}: no message's header carries a stamp, so its log times are used")
+        source = "log"
+    values = {"header": header, "log": topic.log, "publish": topic.publish}[source]
+    times = _column(name, values)
+    return Channel(
+        name,
+        Kind.TRIGGERED if topic.image else Kind.SAMPLED if topic.imu else classify(times),
+        times,
+        source,
+        unstamped=len(topic.log) - times.size,
+    )
+
+
+def _column(name: str, values: Sequence[int]) -> Int64:
+    if any(abs(value) >= 1 << 62 for value in values):
+        raise RecordingUnreadable(
+            f"`{name}` holds a time after the year 2116; its stamps are not nanoseconds of any clock"
+        )
+    return np.array(values, dtype=np.int64)
+
+
+def _read_vrs(path: Path) -> Recording:
+    try:
+        import pyvrs
+    except ImportError as exc:
+        raise UsageError(f"{path} is a VRS recording; install the package `vrs` to read it") from exc
+
+    with _native_chatter() as said:
+        try:
+            reader = pyvrs.SyncVRSReader(str(path))
+            channels = [_vrs_channel(reader, name) for name in sorted(reader.stream_ids)]
+        except (RuntimeError, ValueError, OSError, KeyError, IndexError, TypeError) as exc:
+            raise RecordingUnreadable(f"{path} is truncated or damaged ({exc}); name a whole VRS file") from exc
+        # The library drops what an index promises and the file lacks, and tells only its log.
+        complaint = _complaint(said())
+    if complaint is not None:
+        raise RecordingUnreadable(f"{path} is truncated or damaged ({complaint}); name a whole VRS file")
+    coarse = [channel.name for channel in channels if channel.grade is Grade.FLOAT64]
+    notes = [f"{name}: its records hold floats of seconds too coarse for a device's stamp" for name in coarse]
+    return Recording("vrs", tuple(channels), tuple(notes))
+
+
+def _vrs_channel(reader: Any, name: str) -> Channel:
+    records = reader.filtered_by_fields(stream_ids={name}, record_types={"data"})
+    device = str(reader.get_stream_info(name).get("device_name", ""))
+    captured: list[int] = []
+    floats: list[float] = []
+    image = False
+    for record in records:
+        image = image or record.n_image_blocks > 0
+        floats.append(float(record.timestamp))
+        blocks = record.metadata_blocks if record.n_metadata_blocks else ()
+        stamp = blocks[0].get("capture_timestamp_ns") if blocks else None
+        if isinstance(stamp, int):
+            captured.append(stamp)
+    whole = bool(floats) and len(captured) == len(floats)
+    times = _column(name, captured if whole else [_float_ns(value) for value in floats])
+    coarse = not whole and any(math.ulp(value) * 1e9 >= COARSE_NS for value in floats)
+    return Channel(
+        name,
+        Kind.TRIGGERED if image else Kind.SAMPLED if "imu" in device.lower() else classify(times),
+        times,
+        "capture" if whole else "record",
+        grade=Grade.FLOAT64 if coarse else Grade.DECLARED,
+    )
+
+
+def _float_ns(value: float) -> int:
+    """The nearest nanosecond to a float of seconds, exactly, halves up."""
+    exact = Fraction(value) * 10**9
+    return (2 * exact.numerator + exact.denominator) // (2 * exact.denominator)
+
+
+@contextmanager
+def _native_chatter() -> Iterator[Callable[[], str]]:
+    """Keeps what the VRS library writes to the standard streams' descriptors off the terminal.
+
+    Yields a function that gives what it said so far.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as said:
+        kept = [(number, os.dup(number)) for number in (1, 2)]
+        try:
+            for number, _ in kept:
+                os.dup2(said.fileno(), number)
+            yield lambda: os.pread(said.fileno(), 65_536, 0).decode("utf-8", "replace")
+        finally:
+            for number, copy in kept:
+                os.dup2(copy, number)
+                os.close(copy)
+
+
+def _complaint(said: str) -> str | None:
+    """The first warning or error in the VRS library's log, without colours and origin."""
+    for line in said.splitlines():
+        found = re.search(r"\[(?:WARNING|ERROR)\]: (.*)", re.sub(r"\x1b\[[0-9;]*m", "", line))
+        if found is not None:
+            return found[1].strip().rstrip(".")
+    return None

@@ -1,0 +1,52 @@
+"""Rules on the recording itself: was it closed, and is everything in it that was made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firsthand_edge.gate.wording import count
+from firsthand_edge.model import Reason
+
+if TYPE_CHECKING:
+    from firsthand_edge.gate.figures import Figures
+    from firsthand_edge.gate.limits import Limits
+
+__all__ = ["overrun", "torn"]
+
+
+def torn(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG001 - every rule has the same two arguments
+    """`record.torn`: the take was not closed; it was recovered after a crash or a power cut."""
+    if figures.torn is None:
+        return []
+    return [
+        Reason(
+            "record.torn",
+            f"The take was cut off: {figures.torn}. What was recorded up to the last flush is whole; record it again.",
+            measured=1,
+            limit=0,
+            unit="cuts",
+        )
+    ]
+
+
+def overrun(figures: Figures, limits: Limits) -> list[Reason]:
+    """`record.overrun`: samples lost because the rig could not keep up."""
+    out = []
+    for facts in figures.required:
+        loss = facts.loss
+        if loss is None or loss.total <= limits.overrun:
+            continue
+        out.append(
+            Reason(
+                "record.overrun",
+                f"{facts.name}: {count(loss.total, 'sample')} lost because the rig could not keep up "
+                f"({loss.socket} before the recorder, {loss.queue} before the disk; {limits.overrun} may be). "
+                "See what else uses the processor and the disk.",
+                stream=facts.name,
+                measured=loss.total,
+                limit=limits.overrun,
+                unit="samples",
+                cause="the recorder was too slow" if loss.socket >= loss.queue else "the disk was too slow",
+            )
+        )
+    return out

@@ -1,0 +1,77 @@
+"""Judging an episode: evidence and spec in, verdict and report out; the same everywhere, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firsthand_edge.errors import CannotJudge
+from firsthand_edge.gate import rules
+from firsthand_edge.gate.evidence import Evidence, figures_of
+from firsthand_edge.gate.limits import Limits
+from firsthand_edge.gate.report import report
+from firsthand_edge.spec.document import parse_spec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from firsthand_edge.gate.figures import Figures
+    from firsthand_edge.model import Verdict
+    from firsthand_edge.spec.document import Spec
+
+__all__ = ["Judgement", "examine", "judge"]
+
+SPEC_ATTACHMENT = "spec.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with everything behind it."""
+
+    figures: Figures
+    verdict: Verdict
+    report: dict[str, Any]
+    """`firsthand.sync-report/1`."""
+
+
+def spec_of(evidence: Evidence) -> Spec:
+    """The spec that the episode was recorded under, from its evidence.
+
+    Raises:
+        CannotJudge: when the evidence carries none.
+        SpecInvalid: when it cannot be read as a spec.
+    """
+    document = evidence.attachments.get(SPEC_ATTACHMENT)
+    if document is None:
+        raise CannotJudge(f"the evidence carries no {SPEC_ATTACHMENT}; name a spec to judge it against")
+    return parse_spec(document, place=f"{SPEC_ATTACHMENT} of the evidence")
+
+
+def examine(evidence_path: Path, spec: Spec | None = None, *, limits: Limits | None = None) -> Judgement:
+    """Judges an episode from its `evidence.mcap` alone.
+
+    Args:
+        evidence_path: The episode's evidence.
+        spec: The contract to judge against; None for the one that the evidence carries.
+        limits: Limits to hold figures against instead of the spec's.
+
+    Raises:
+        RecordingUnreadable: when the evidence cannot be read.
+        CannotJudge: when the evidence contradicts itself, or carries no spec and none was given.
+        SpecInvalid: when the spec that it carries cannot be read.
+    """
+    evidence = Evidence.read(evidence_path)
+    contract = spec if spec is not None else spec_of(evidence)
+    in_force = limits if limits is not None else Limits.of_spec(contract)
+    figures = figures_of(evidence, contract, in_force)
+    verdict = rules.apply(figures, in_force)
+    bound = {
+        "take": evidence.take,
+        "spec": {"id": contract.id, "version": contract.version, "digest": contract.digest},
+    }
+    return Judgement(figures, verdict, report(figures, verdict, in_force, bound=bound))
+
+
+def judge(evidence_path: Path, spec: Spec | None = None) -> dict[str, Any]:
+    """The report of `examine`, for whoever needs nothing else."""
+    return examine(evidence_path, spec).report

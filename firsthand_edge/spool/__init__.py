@@ -1,0 +1,1 @@
+"""Episodes on disk: the folder is the state, every step is a signed row of the chain, every move is made here."""

@@ -1,0 +1,206 @@
+"""After a crash: folders and chain are brought to agree, and nothing is lost, doubled, or promoted without judgement.
+
+The chain decides where an episode belongs. Documents that were durable and signed when their row was not yet appended
+are followed forward: a manifest seals, a verdict judges. What is neither is moved out of the way and reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from firsthand_edge.durable import PART, disk_errors, fsync_folder
+from firsthand_edge.errors import EpisodeDamaged, UsageError
+from firsthand_edge.spec.canonical import digest_bytes
+from firsthand_edge.spool.episode import Episode, Standing, file_fault, read_committed, read_signed
+from firsthand_edge.spool.identity import EpisodeId
+from firsthand_edge.spool.manifest import MANIFEST_NAME, Manifest
+from firsthand_edge.spool.states import State
+from firsthand_edge.spool.verdict_file import VerdictDocument, verdict_name
+
+if TYPE_CHECKING:
+    from firsthand_edge.spool.chain import Appender
+    from firsthand_edge.spool.spool import Spool
+
+__all__ = ["Found", "bring_to_agree"]
+
+WAITING: Final = frozenset({State.TORN, State.SEALED})
+JUDGED: Final = frozenset({State.ACCEPTED, State.REJECTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing that a restart found, and what it did about it."""
+
+    what: str
+    """`chain_torn`, `torn`, `step_finished`, `empty`, `leftover`, `damaged`, `doubled`, `missing`, `stranger`."""
+    sentence: str
+    episode: str | None = None
+
+
+def bring_to_agree(spool: Spool, *, recorder: bool) -> list[Found]:
+    """See `Spool.restart` (recorder) and `Spool.finish_steps`."""
+    with spool.chain.locked() as chain:
+        run = _Restart(spool, chain, recorder=recorder)
+        run.everything()
+        return run.found
+
+
+class _Restart:
+    """One restart, with the chain held."""
+
+    def __init__(self, spool: Spool, chain: Appender, *, recorder: bool) -> None:
+        self._spool = spool
+        self._chain = chain
+        self._recorder = recorder
+        self.found: list[Found] = []
+        if chain.torn is not None:
+            self.found.append(Found("chain_torn", chain.torn))
+
+    def everything(self) -> None:
+        standings: dict[str, Standing] = {}
+        for row in self._spool.chain.rows():
+            if row.episode is not None:
+                standings[row.episode] = standings.get(row.episode, Standing()).after(row)
+        places: dict[str, list[Episode]] = {}
+        for episode in self._spool.episodes():
+            places.setdefault(episode.id, []).append(episode)
+        for name, episodes in places.items():
+            standing = standings.get(name, Standing())
+            if self._recorder or standing.sealed:
+                self._one(self._single(episodes, standing), standing)
+        for name, standing in standings.items():
+            if name not in places and standing.sealed:
+                self._say(
+                    "missing", name, f"the chain says {standing.state}, and its folder is nowhere; nothing was done"
+                )
+        if self._recorder:
+            self._strangers()
+
+    def _single(self, episodes: list[Episode], standing: Standing) -> Episode:
+        """The one folder of an episode that counts; copies in other states, which no step makes, are set aside."""
+        keep = next((e for e in episodes if e.state is standing.state), episodes[0])
+        for copy in episodes:
+            if copy is not keep:
+                target = self._spool.out_of_the_way(copy.path)
+                self._say("doubled", copy.id, f"was in {copy.state} and in {keep.state}; the first is now {target}")
+        return keep
+
+    def _one(self, episode: Episode, standing: Standing) -> None:
+        if standing.state in {State.UPLOADED, State.GONE, State.ASIDE}:
+            self._settle(episode, standing.state)
+            return
+        self._leftovers(episode)
+        try:
+            if not standing.sealed:
+                self._unsealed(episode)
+            elif standing.state in WAITING:
+                self._waiting(episode, standing)
+            else:
+                self._judged(episode, standing)
+        except EpisodeDamaged as exc:
+            self._spool.append_damaged(self._chain, episode, str(exc))
+            self._say("damaged", episode.id, f"set aside: {exc}")
+
+    def _unsealed(self, episode: Episode) -> None:
+        """No row binds it yet."""
+        if not any(episode.path.iterdir()):
+            with disk_errors(f"the empty folder of episode {episode.id} cannot be removed"):
+                episode.path.rmdir()
+                fsync_folder(episode.path.parent)
+            self._say(
+                "empty", episode.id, f"nothing had been recorded in {episode.state}; its empty folder was removed"
+            )
+            return
+        bound = self._manifest_ahead(episode)
+        if bound is None:
+            if episode.state is not State.TORN:
+                self._spool.move(episode, State.TORN)
+                self._say(
+                    "torn", episode.id, f"was in {episode.state} without being sealed; now in torn, to be recovered"
+                )
+            return
+        manifest, digest = bound
+        sealed = self._spool.append_sealed(self._chain, episode, manifest, digest)
+        self._say("step_finished", episode.id, f"its manifest was durable; sealed, now in {sealed.state}")
+        self._waiting(sealed, Standing(state=sealed.state, manifest=digest))
+
+    def _manifest_ahead(self, episode: Episode) -> tuple[Manifest, str] | None:
+        """The manifest that `seal` wrote before a crash kept it from the chain, when it and its files are whole."""
+        path = episode.path / MANIFEST_NAME
+        if not path.exists():
+            return None
+        with disk_errors(f"{path} cannot be read"):
+            try:
+                data = read_signed(path, self._spool.key.public)
+                manifest = Manifest.read(data)
+                fault = "is of another episode" if manifest.episode != episode.id else None
+                fault = fault or file_fault(episode.path, manifest, contents=True)
+            except ValueError as exc:
+                fault = str(exc)
+            if fault is None:
+                return manifest, digest_bytes(data)
+            target = self._spool.out_of_the_way(path)
+        self._say("damaged", episode.id, f"{MANIFEST_NAME}, which no row names, {fault}; moved to {target.name}")
+        return None
+
+    def _waiting(self, episode: Episode, standing: Standing) -> None:
+        """Sealed, and no row judges it yet."""
+        committed = read_committed(episode.path, standing)
+        fault = file_fault(episode.path, committed.manifest, contents=self._recorder)
+        if fault is not None:
+            raise EpisodeDamaged(fault)
+        if standing.state is not None:
+            episode = self._settle(episode, standing.state)
+        self._verdict_ahead(episode, standing)
+
+    def _judged(self, episode: Episode, standing: Standing) -> None:
+        if standing.state is State.ACCEPTED or not standing.reported:
+            committed = read_committed(episode.path, standing)
+            accepted = standing.state is State.ACCEPTED
+            fault = file_fault(episode.path, committed.manifest, contents=False) if accepted else None
+            if fault is not None:
+                raise EpisodeDamaged(fault)
+        if standing.state is not None:
+            episode = self._settle(episode, standing.state)
+        self._verdict_ahead(episode, standing)
+
+    def _verdict_ahead(self, episode: Episode, standing: Standing) -> None:
+        """The verdict that `judge_done` wrote before a crash kept it from the chain."""
+        number = standing.judgements + 1
+        path = episode.path / verdict_name(number)
+        if not path.exists():
+            return
+        committed = read_committed(episode.path, standing)
+        with disk_errors(f"{path} cannot be read"):
+            try:
+                data = read_signed(path, self._spool.key.public)
+                verdict = VerdictDocument.read(data)
+                self._spool.check_verdict(episode, committed, verdict)
+            except (ValueError, UsageError) as exc:
+                target = self._spool.out_of_the_way(path)
+                self._say("damaged", episode.id, f"{path.name}, which no row names, {exc}; moved to {target.name}")
+                return
+        judged = self._spool.append_judged(self._chain, episode, verdict, digest_bytes(data), number)
+        self._say("step_finished", episode.id, f"its verdict was durable; now in {judged.state}")
+
+    def _settle(self, episode: Episode, target: State) -> Episode:
+        """Moves a folder to where the chain says it belongs."""
+        if episode.state is target:
+            return episode
+        self._say("step_finished", episode.id, f"the chain says {target}; moved there from {episode.state}")
+        return self._spool.move(episode, target)
+
+    def _leftovers(self, episode: Episode) -> None:
+        for path in sorted(episode.path.glob(f".*{PART}")):
+            target = self._spool.out_of_the_way(path)
+            self._say("leftover", episode.id, f"{path.name} was never finished; moved to {target.name}")
+
+    def _strangers(self) -> None:
+        for state in State:
+            for path in sorted((self._spool.root / state).iterdir()):
+                if EpisodeId.parse(path.name) is None and ".aside" not in path.name:
+                    self.found.append(Found("stranger", f"{path} is no episode; nothing here reads it"))
+
+    def _say(self, what: str, episode: str, sentence: str) -> None:
+        self.found.append(Found(what, f"episode {episode}: {sentence}", episode))

@@ -1,0 +1,142 @@
+//! Skin of `firsthand_sync::clock` and `unwrap`: device counters to rig time.
+
+use firsthand_sync::{self as sync, ABSENT, ClockConfig, Counter};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::column::{Column, contiguous, to_numpy};
+use crate::error::value_error;
+
+/// Adds this file's classes and functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<ClockMap>()?;
+    module.add_class::<MappedClock>()?;
+    module.add_function(wrap_pyfunction!(map_clock, module)?)?;
+    module.add_function(wrap_pyfunction!(unwrap, module)?)?;
+    Ok(())
+}
+
+fn known(arrival_ns: i64) -> Option<i64> {
+    Some(arrival_ns).filter(|&arrival| arrival != ABSENT)
+}
+
+/// Unwraps a counter in order of receipt.
+#[pyfunction]
+#[pyo3(signature = (ticks, *, bits, arrival_ns=None, tick_num=1, tick_den=1))]
+fn unwrap(
+    py: Python<'_>,
+    ticks: PyReadonlyArray1<'_, i64>,
+    bits: u32,
+    arrival_ns: Option<PyReadonlyArray1<'_, i64>>,
+    tick_num: i64,
+    tick_den: i64,
+) -> PyResult<Column> {
+    let (ticks, arrival) = (contiguous(ticks), arrival_ns.map(contiguous));
+    let ticks = ticks.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
+    let arrival = arrival.as_ref().map(|column| column.bind(py).extract::<PyReadonlyArray1<'_, i64>>()).transpose()?;
+    let (ticks, arrival) = (ticks.as_slice()?, arrival.as_ref().map(PyReadonlyArray1::as_slice).transpose()?);
+    let counter = Counter { bits, tick_num, tick_den };
+    // As long as the column is long: other threads must not wait for that.
+    let times = py.detach(|| sync::unwrap::unwrap(ticks, arrival, counter)).map_err(value_error)?;
+    Ok(to_numpy(py, times))
+}
+
+/// Causal map of one device clock.
+#[pyclass(module = "firsthand_edge._core")]
+pub(crate) struct ClockMap(sync::ClockMap);
+
+#[pymethods]
+impl ClockMap {
+    #[new]
+    #[pyo3(signature = (*, bits=64, tick_num=1, tick_den=1, min_delay_ns=0, min_delay_bound_ns=0,
+                        window_ns=10_000_000_000, identity=false))]
+    fn new(
+        bits: u32,
+        tick_num: i64,
+        tick_den: i64,
+        min_delay_ns: i64,
+        min_delay_bound_ns: i64,
+        window_ns: i64,
+        identity: bool,
+    ) -> PyResult<Self> {
+        let counter = Counter { bits, tick_num, tick_den };
+        let config = ClockConfig { counter, min_delay_ns, min_delay_bound_ns, window_ns, identity };
+        Ok(Self(sync::ClockMap::new(config).map_err(value_error)?))
+    }
+
+    /// Maps one reading: (rig_ns, uncertainty_ns).
+    fn push(&mut self, ticks: i64, arrival_ns: i64) -> (i64, i64) {
+        let mapped = self.0.push(ticks, known(arrival_ns));
+        (mapped.rig_ns, mapped.uncertainty_ns)
+    }
+
+    #[getter]
+    fn settled(&self) -> bool {
+        self.0.settled()
+    }
+
+    #[getter]
+    fn splits(&self) -> u64 {
+        self.0.splits()
+    }
+
+    #[getter]
+    fn wraps(&self) -> u64 {
+        self.0.wraps()
+    }
+
+    #[getter]
+    fn rate_ppb(&self) -> i64 {
+        self.0.rate_ppb()
+    }
+}
+
+/// A whole clock mapped at once.
+#[pyclass(frozen, get_all, module = "firsthand_edge._core")]
+pub(crate) struct MappedClock {
+    device_ns: Column,
+    rig_ns: Column,
+    uncertainty_ns: Column,
+    splits: Column,
+    wraps: u64,
+    rate_ppb: i64,
+    future: u64,
+}
+
+/// Maps a whole clock.
+#[pyfunction]
+#[pyo3(signature = (ticks, arrival_ns, *, bits=64, tick_num=1, tick_den=1, min_delay_ns=0, min_delay_bound_ns=0,
+                    window_ns=10_000_000_000, identity=false))]
+#[expect(clippy::too_many_arguments, reason = "keyword-only arguments of Python")]
+fn map_clock(
+    py: Python<'_>,
+    ticks: PyReadonlyArray1<'_, i64>,
+    arrival_ns: PyReadonlyArray1<'_, i64>,
+    bits: u32,
+    tick_num: i64,
+    tick_den: i64,
+    min_delay_ns: i64,
+    min_delay_bound_ns: i64,
+    window_ns: i64,
+    identity: bool,
+) -> PyResult<MappedClock> {
+    let counter = Counter { bits, tick_num, tick_den };
+    let config = ClockConfig { counter, min_delay_ns, min_delay_bound_ns, window_ns, identity };
+    let (ticks, arrival) = (contiguous(ticks), contiguous(arrival_ns));
+    let ticks = ticks.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
+    let arrival = arrival.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
+    let (ticks, arrival) = (ticks.as_slice()?, arrival.as_slice()?);
+    // As long as the columns are long: other threads must not wait for that.
+    let clock = py.detach(|| sync::map_clock(ticks, arrival, config)).map_err(value_error)?;
+    let column = |of: fn(&sync::Mapped) -> i64| to_numpy(py, clock.mapped.iter().map(of).collect());
+    let split = clock.mapped.iter().zip(0..).filter_map(|(mapped, at)| mapped.split.then_some(at));
+    Ok(MappedClock {
+        device_ns: column(|mapped| mapped.device_ns),
+        rig_ns: column(|mapped| mapped.rig_ns),
+        uncertainty_ns: column(|mapped| mapped.uncertainty_ns),
+        splits: to_numpy(py, split.collect()),
+        wraps: clock.map.wraps(),
+        rate_ppb: clock.map.rate_ppb(),
+        future: clock.map.future(),
+    })
+}

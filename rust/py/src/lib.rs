@@ -1,0 +1,26 @@
+//! `firsthand_edge._core`: converts, releases the GIL, maps errors. No logic. The typed face is `_core.pyi`.
+
+mod clock;
+mod column;
+mod error;
+mod evidence;
+mod intake;
+mod measure;
+mod monitor;
+mod stamps;
+
+use pyo3::prelude::*;
+
+/// The compiled core of firsthand_edge: measuring, clock maps, the live monitor, the recording on disk.
+#[pymodule(gil_used = false)]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("debug_build", cfg!(debug_assertions))?;
+    measure::register(module)?;
+    stamps::register(module)?;
+    clock::register(module)?;
+    monitor::register(module)?;
+    intake::register(module)?;
+    evidence::register(module)?;
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Reading `evidence.mcap` back, from bytes that nobody vouches for: no panic, and memory in proportion to the file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mcap::records::op;
+
+use super::layout;
+use crate::error::{RecordError, RecordResult};
+use crate::recover::HOLE_PREFIX;
+use crate::scan::{self, Chunk, ChunkEntry, ChannelRecord, MAGIC, RECORD_HEAD, Source};
+
+/// Everything that the evidence of one take says.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// JSON of the take.
+    pub take: String,
+    /// JSON list of devices.
+    pub devices: String,
+    /// JSON of the end, None when the take was not closed.
+    pub close: Option<String>,
+    /// JSON of the recovery note, None when the take was not recovered.
+    pub recovery: Option<String>,
+    /// Documents by name.
+    pub attachments: BTreeMap<String, Vec<u8>>,
+    /// JSON objects in order.
+    pub events: Vec<String>,
+    /// Columns of [`layout::EDGE_COLUMNS`].
+    pub edges: Table,
+    /// Columns of [`layout::TICK_COLUMNS`].
+    pub ticks: Table,
+    /// Columns of [`layout::SAMPLE_COLUMNS`] by stream.
+    pub samples: BTreeMap<String, Table>,
+}
+
+/// Named columns of equal length.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    names: Vec<String>,
+    columns: Vec<Vec<i64>>,
+}
+
+impl Table {
+    fn new(names: Vec<String>) -> Self {
+        Self { columns: vec![Vec::new(); names.len()], names }
+    }
+
+    /// Columns with their names, in the order of the file.
+    pub fn into_columns(self) -> impl Iterator<Item = (String, Vec<i64>)> {
+        self.names.into_iter().zip(self.columns)
+    }
+
+    /// One column; empty when there is none of that name.
+    pub fn column(&self, name: &str) -> &[i64] {
+        let position = self.names.iter().position(|n| n == name);
+        position.and_then(|i| self.columns.get(i)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Decompressed bytes that are believed of a file of `len` bytes. Real evidence shrinks by a few tens at most.
+fn decompressed_limit(len: u64) -> u64 {
+    (256 << 20) + len.saturating_mul(1024)
+}
+
+/// Reads the evidence of a take that was closed or recovered.
+///
+/// # Errors
+/// [`RecordError::Unreadable`] when it is truncated, foreign or damaged anywhere; [`RecordError::Disk`].
+pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
+    let source = Source::open(path)?;
+    let unreadable = |what: String| RecordError::unreadable(path, what);
+    if source.read(0, 8)? != MAGIC {
+        return Err(unreadable("it does not begin as MCAP does; recover the episode or restore the file".to_owned()));
+    }
+    let torn = |offset: u64| {
+        unreadable(format!("it breaks off or is damaged at byte {offset} of {}; recover the episode first", source.len()))
+    };
+    let mut reader = Reader::new(decompressed_limit(source.len()));
+    let mut offset = MAGIC.len() as u64;
+    loop {
+        let (opcode, length) = source.record(offset)?.ok_or_else(|| torn(offset))?;
+        let next = offset + RECORD_HEAD + length;
+        let body = || source.read(offset + RECORD_HEAD, length);
+        match opcode {
+            op::CHUNK => {
+                let chunk = Chunk::decode(body()?);
+                chunk
+                    .and_then(|chunk| reader.chunk(&chunk))
+                    .map_err(|what| unreadable(format!("the chunk at byte {offset} cannot be used, {what}; recover the episode first")))?;
+            }
+            op::ATTACHMENT => {
+                let attachment = scan::attachment(&body()?).ok_or_else(|| torn(offset))?;
+                // What recovery could not read is kept in the file, and says nothing to who judges.
+                if !attachment.name.starts_with(HOLE_PREFIX) {
+                    reader.out.attachments.insert(attachment.name, attachment.data);
+                }
+            }
+            op::METADATA => reader.metadata(scan::metadata(&body()?).ok_or_else(|| torn(offset))?),
+            op::HEADER | op::MESSAGE_INDEX => {}
+            op::DATA_END => {
+                offset = next;
+                break;
+            }
+            _ => return Err(torn(offset)),
+        }
+        offset = next;
+    }
+    let messages = stated_messages(&source, offset)?.ok_or_else(|| torn(offset))?;
+    if messages != reader.messages {
+        return Err(unreadable(format!("its summary counts {messages} messages and it holds {}", reader.messages)));
+    }
+    if reader.take.is_none() || reader.devices.is_none() {
+        return Err(unreadable("it holds no take or no devices; it is not the evidence of an episode".to_owned()));
+    }
+    Ok(reader.finish())
+}
+
+/// Number of messages according to the summary after `offset`; None when summary, footer or end magic are damaged.
+fn stated_messages(source: &Source, mut offset: u64) -> RecordResult<Option<u64>> {
+    let mut messages = None;
+    loop {
+        let Some((opcode, length)) = source.record(offset)? else { return Ok(None) };
+        match opcode {
+            op::STATISTICS => {
+                messages = scan::statistics(&source.read(offset + RECORD_HEAD, length)?).map(|s| s.messages);
+            }
+            op::FOOTER => {
+                let end = source.read(offset + RECORD_HEAD + length, 16)?;
+                return Ok(messages.filter(|_| end == MAGIC));
+            }
+            _ => {}
+        }
+        offset += RECORD_HEAD + length;
+    }
+}
+
+enum Target {
+    Edges,
+    Ticks,
+    Events,
+    Samples(String),
+    Other,
+}
+
+struct Reader {
+    out: Evidence,
+    take: Option<String>,
+    devices: Option<String>,
+    channels: BTreeMap<u16, Target>,
+    messages: u64,
+    room: u64,
+}
+
+impl Reader {
+    fn new(room: u64) -> Self {
+        let names = |columns: &[&str]| columns.iter().map(|c| (*c).to_owned()).collect();
+        let out = Evidence {
+            edges: Table::new(names(&layout::EDGE_COLUMNS)),
+            ticks: Table::new(names(&layout::TICK_COLUMNS)),
+            ..Evidence::default()
+        };
+        Self { out, take: None, devices: None, channels: BTreeMap::new(), messages: 0, room }
+    }
+
+    fn finish(mut self) -> Evidence {
+        self.out.take = self.take.unwrap_or_default();
+        self.out.devices = self.devices.unwrap_or_default();
+        self.out
+    }
+
+    fn metadata(&mut self, (name, mut entries): (String, BTreeMap<String, String>)) {
+        match name.as_str() {
+            "firsthand.episode" => self.take = entries.remove("take"),
+            "firsthand.devices" => self.devices = entries.remove("devices"),
+            "firsthand.close" => self.out.close = entries.remove("close"),
+            "firsthand.recovery" => self.out.recovery = entries.remove("recovery"),
+            _ => {}
+        }
+    }
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<(), String> {
+        self.room = self.room.checked_sub(chunk.bytes()).ok_or("the file decompresses to more than is believed")?;
+        for entry in chunk.entries() {
+            match entry? {
+                ChunkEntry::Schema(_) => {}
+                ChunkEntry::Channel(channel) => self.channel(&channel)?,
+                ChunkEntry::Message(message) => {
+                    self.messages += 1;
+                    self.message(message.channel_id, message.data)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn channel(&mut self, channel: &ChannelRecord) -> Result<(), String> {
+        let names: Vec<String> =
+            channel.metadata.get("columns").map(|c| c.split(',').map(str::to_owned).collect()).unwrap_or_default();
+        let expect = |expected: &[&str]| {
+            let layout_known = channel.metadata.get("layout").is_some_and(|l| l == layout::NAME);
+            let complete = expected.iter().all(|name| names.iter().any(|n| n == name));
+            if layout_known && complete {
+                Ok(())
+            } else {
+                Err(format!("channel {:?} lacks columns that this version reads, or is laid out otherwise", channel.topic))
+            }
+        };
+        let target = match channel.topic.as_str() {
+            layout::EDGES => {
+                expect(&layout::EDGE_COLUMNS)?;
+                self.out.edges = keep(&self.out.edges, names);
+                Target::Edges
+            }
+            layout::TICKS => {
+                expect(&layout::TICK_COLUMNS)?;
+                self.out.ticks = keep(&self.out.ticks, names);
+                Target::Ticks
+            }
+            layout::EVENTS => Target::Events,
+            topic => match topic.strip_prefix(layout::SAMPLES) {
+                Some(stream) => {
+                    expect(&layout::SAMPLE_COLUMNS)?;
+                    self.out.samples.entry(stream.to_owned()).or_insert_with(|| Table::new(names));
+                    Target::Samples(stream.to_owned())
+                }
+                None => Target::Other,
+            },
+        };
+        self.channels.insert(channel.id, target);
+        Ok(())
+    }
+
+    fn message(&mut self, channel_id: u16, data: &[u8]) -> Result<(), String> {
+        let table = match self.channels.get(&channel_id) {
+            None => return Err(format!("a message belongs to channel {channel_id}, which is not defined")),
+            Some(Target::Other) => return Ok(()),
+            Some(Target::Events) => {
+                let text = String::from_utf8(data.to_vec()).map_err(|_| "an event is not UTF-8")?;
+                self.out.events.push(text);
+                return Ok(());
+            }
+            Some(Target::Edges) => &mut self.out.edges,
+            Some(Target::Ticks) => &mut self.out.ticks,
+            Some(Target::Samples(stream)) => {
+                self.out.samples.get_mut(stream).ok_or("a sample channel has no table")?
+            }
+        };
+        layout::decode(data, &mut table.columns)
+    }
+}
+
+/// The table that is there when its columns are the same, else a new one.
+fn keep(table: &Table, names: Vec<String>) -> Table {
+    if table.names == names { table.clone() } else { Table::new(names) }
+}

@@ -1,0 +1,324 @@
+//! What the live page shows: ticks as they become final, rates, offsets, anything wrong as it happens.
+
+use std::collections::VecDeque;
+
+use firsthand_sync::monitor::{FinalTick, Monitor, MonitorConfig, MonitorStream};
+use firsthand_sync::{Kind, SyncError};
+use serde::Deserialize;
+
+use crate::device::{ABSENT, DeviceInfo};
+use crate::error::{RecordError, RecordResult};
+use crate::live::{Page, StreamPage};
+use crate::writer::Counts;
+
+/// Final ticks that "recent" means.
+const RECENT_TICKS: usize = 60;
+/// Least time between two readings of the counters for the rates.
+const RATE_STEP_NS: i64 = 50_000_000;
+/// What rates are taken over.
+const RATE_OVER_NS: i64 = 1_000_000_000;
+
+/// How the take is judged live, as JSON of the daemon.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Plan {
+    /// Name of the reference stream; a name that is no stream means the trigger edges.
+    pub reference: String,
+    /// T.
+    pub period_ns: i64,
+    /// The ceiling; the value itself passes.
+    pub ceiling_ns: i64,
+    /// How late after its stamp a sample may come.
+    pub latency_ns: i64,
+    /// Constant from edge to planned mid-exposure.
+    #[serde(default)]
+    pub edge_offset_ns: i64,
+    /// Wait for the disk instead of losing samples, for sources that can wait.
+    #[serde(default)]
+    pub lossless: bool,
+    /// Streams; those that are not required are not watched for ticks.
+    pub streams: Vec<PlanStream>,
+}
+
+/// One stream of the plan.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PlanStream {
+    /// Its name.
+    pub name: String,
+    /// `triggered`, `sampled`, `interpolated` or `event`.
+    pub kind: String,
+    /// Nominal period.
+    #[serde(default)]
+    pub period_ns: Option<i64>,
+    /// Expected at every so many ticks.
+    #[serde(default = "one")]
+    pub decimate: i64,
+    /// At which of them.
+    #[serde(default)]
+    pub phase: Option<i64>,
+    /// Whether ticks wait for it.
+    #[serde(default = "yes")]
+    pub required: bool,
+}
+
+fn one() -> i64 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Plan {
+    /// Reads a plan and checks it against the devices.
+    ///
+    /// # Errors
+    /// [`RecordError::Invalid`]: not JSON of that form, or a stream that no device has.
+    pub fn parse(json: &str, devices: &[DeviceInfo]) -> RecordResult<Self> {
+        let plan: Self = serde_json::from_str(json)
+            .map_err(|e| RecordError::Invalid(format!("the plan is not a JSON object of the form expected: {e}")))?;
+        let known = |name: &str| devices.iter().any(|d| d.streams.iter().any(|s| s.name == name));
+        match plan.streams.iter().find(|s| !known(&s.name)) {
+            Some(stream) => Err(RecordError::Invalid(format!(
+                "the plan names stream {:?}, which no device has; give the streams of the rig",
+                stream.name
+            ))),
+            None => Ok(plan),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct StreamWatch {
+    name: String,
+    /// Position in the monitor.
+    watched: Option<usize>,
+    received: u64,
+    last_ns: i64,
+    offset_ns: Option<i64>,
+}
+
+/// Watches one rig. Takes come and go; rates run on.
+pub struct Watch {
+    plan: Plan,
+    required: Vec<MonitorStream>,
+    streams: Vec<StreamWatch>,
+    monitor: Option<Monitor>,
+    /// Time and received samples per stream, oldest first.
+    rates: VecDeque<(i64, Vec<u64>)>,
+    recent: VecDeque<i64>,
+    page: Page,
+}
+
+impl Watch {
+    /// Watches the streams of `devices` in their order.
+    ///
+    /// # Errors
+    /// [`RecordError::Invalid`] for a plan that the monitor refuses.
+    pub fn new(plan: Plan, devices: &[DeviceInfo]) -> RecordResult<Self> {
+        let mut required = Vec::new();
+        let mut streams = Vec::new();
+        for stream in devices.iter().flat_map(|d| &d.streams) {
+            let planned = plan.streams.iter().find(|s| s.name == stream.name && s.required && s.kind != "event");
+            let mut watched = None;
+            if let Some(planned) = planned {
+                watched = Some(required.len());
+                required.push(monitor_stream(planned, &plan, stream.reorder_bound)?);
+            }
+            streams.push(StreamWatch { name: stream.name.clone(), watched, received: 0, last_ns: ABSENT, offset_ns: None });
+        }
+        let mut watch = Self {
+            plan,
+            required,
+            streams,
+            monitor: None,
+            rates: VecDeque::new(),
+            recent: VecDeque::new(),
+            page: Page::default(),
+        };
+        // Refused now, so that no take fails to start over it.
+        watch.fresh_monitor()?;
+        Ok(watch)
+    }
+
+    /// Whether samples wait for the disk instead of being lost.
+    pub fn lossless(&self) -> bool {
+        self.plan.lossless
+    }
+
+    /// Begins the ticks of a take.
+    ///
+    /// # Errors
+    /// [`RecordError::Invalid`], which `new` has ruled out.
+    pub fn start_take(&mut self, take: &str) -> RecordResult<()> {
+        self.monitor = self.fresh_monitor()?;
+        self.recent.clear();
+        self.page = Page { take: take.to_owned(), recording: true, ..Page::default() };
+        for stream in &mut self.streams {
+            stream.offset_ns = None;
+        }
+        Ok(())
+    }
+
+    /// Ends the ticks of a take: everything pending becomes final and is appended to `ticks`.
+    pub fn stop_take(&mut self, ticks: &mut Vec<[i64; 3]>) {
+        self.finish_ticks(i64::MAX, ticks);
+        self.monitor = None;
+        self.page.recording = false;
+    }
+
+    /// Counts samples that came, previews too.
+    pub fn received(&mut self, stream: usize, count: u64) {
+        if let Some(stream) = self.streams.get_mut(stream) {
+            stream.received += count;
+        }
+    }
+
+    /// Takes in the rig time of a sample of the running take.
+    pub fn sample(&mut self, stream: usize, rig_ns: i64) {
+        let Some(watched) = self.streams.get_mut(stream) else { return };
+        watched.last_ns = rig_ns;
+        if let (Some(monitor), Some(number)) = (&mut self.monitor, watched.watched) {
+            monitor.push(number, rig_ns);
+        }
+    }
+
+    /// Takes in a trigger edge.
+    pub fn edge(&mut self, time_ns: i64) {
+        if let Some(monitor) = &mut self.monitor {
+            monitor.push_edge(time_ns.saturating_add(self.plan.edge_offset_ns));
+        }
+    }
+
+    /// Appends the ticks that are final at `now_ns` to `ticks`: number, reference, residual.
+    pub fn finish_ticks(&mut self, now_ns: i64, ticks: &mut Vec<[i64; 3]>) {
+        let Self { monitor: Some(monitor), page, streams, recent, plan, .. } = self else { return };
+        monitor.advance(now_ns, |tick: &FinalTick<'_>| {
+            ticks.push([tick.tick, tick.reference_ns, tick.residual.unwrap_or(ABSENT)]);
+            page.tick = tick.tick;
+            page.final_ns = tick.reference_ns;
+            page.residual_ns = tick.residual;
+            if let Some(residual) = tick.residual {
+                page.max_ns = page.max_ns.max(Some(residual));
+                page.over += u64::from(residual > plan.ceiling_ns);
+            }
+            recent.push_back(tick.residual.unwrap_or(ABSENT));
+            if recent.len() > RECENT_TICKS {
+                recent.pop_front();
+            }
+            for stream in &mut *streams {
+                stream.offset_ns = stream.watched.and_then(|number| tick.offsets.get(number).copied().flatten());
+            }
+        });
+        page.late = monitor.late();
+        page.recent_max_ns = recent.iter().copied().max().filter(|r| *r != ABSENT);
+    }
+
+    /// Notes the time for the rates.
+    pub fn clock(&mut self, now_ns: i64) {
+        if self.rates.back().is_some_and(|(last, _)| now_ns < *last) {
+            self.rates.clear();
+        }
+        if self.rates.back().is_none_or(|(last, _)| now_ns.saturating_sub(*last) >= RATE_STEP_NS) {
+            self.rates.push_back((now_ns, self.streams.iter().map(|s| s.received).collect()));
+        }
+        while self.rates.get(1).is_some_and(|(second, _)| now_ns.saturating_sub(*second) >= RATE_OVER_NS) {
+            self.rates.pop_front();
+        }
+        self.page.updated_ns = now_ns;
+    }
+
+    /// The page as it is now.
+    pub fn page(&mut self, counts: &[Counts], malformed: u64, disk: String) -> &Page {
+        self.page.malformed = malformed;
+        self.page.disk = disk;
+        let (since, then) = self.rates.front().map_or((0, &[][..]), |(t, n)| (*t, n.as_slice()));
+        let span = self.page.updated_ns.saturating_sub(since);
+        for (number, stream) in self.streams.iter().enumerate() {
+            let counts = counts.get(number).copied().unwrap_or_default();
+            let before = then.get(number).copied().unwrap_or(stream.received);
+            let page = StreamPage {
+                received: counts.received,
+                written: counts.written,
+                durable: counts.durable,
+                lost_queue: counts.lost_queue,
+                lost_disk: counts.lost_disk,
+                sequence_gaps: counts.sequence_gaps,
+                rate_mhz: rate_mhz(stream.received.saturating_sub(before), span),
+                offset_ns: stream.offset_ns,
+                last_ns: stream.last_ns,
+                frozen_run: counts.frozen_run,
+            };
+            match self.page.streams.get_mut(&stream.name) {
+                Some(there) => *there = page,
+                None => drop(self.page.streams.insert(stream.name.clone(), page)),
+            }
+        }
+        &self.page
+    }
+
+    /// Bytes that the text of a page may need, the take's own text apart.
+    pub fn page_room(&self) -> usize {
+        4096 + self.streams.iter().map(|s| 512 + 6 * s.name.len()).sum::<usize>()
+    }
+
+    fn fresh_monitor(&mut self) -> RecordResult<Option<Monitor>> {
+        if self.required.is_empty() {
+            return Ok(None);
+        }
+        let plan = &self.plan;
+        let mut config =
+            MonitorConfig::new(self.required.clone(), plan.reference.clone(), plan.period_ns, plan.latency_ns);
+        config.ceiling_ns = plan.ceiling_ns;
+        Monitor::new(config).map(Some).map_err(|e| refused(&e))
+    }
+}
+
+fn refused(error: &SyncError) -> RecordError {
+    RecordError::Invalid(format!("the plan cannot be watched: {error}"))
+}
+
+fn monitor_stream(planned: &PlanStream, plan: &Plan, reorder_bound: i64) -> RecordResult<MonitorStream> {
+    let kind = match planned.kind.as_str() {
+        "triggered" => Kind::Triggered,
+        "sampled" => Kind::Sampled,
+        "interpolated" => Kind::Interpolated,
+        other => {
+            return Err(RecordError::Invalid(format!(
+                "stream {:?} of the plan is of kind {other:?}; use triggered, sampled, interpolated or event",
+                planned.name
+            )));
+        }
+    };
+    // 0 says "none" in the plan as in the monitor's Python face.
+    let period_ns = planned.period_ns.filter(|p| *p > 0);
+    Ok(MonitorStream {
+        name: planned.name.clone(),
+        kind,
+        period_ns,
+        decimate: planned.decimate,
+        phase: planned.phase.unwrap_or(0),
+        reorder_ns: reorder_bound.max(0).saturating_mul(period_ns.unwrap_or(plan.period_ns)),
+    })
+}
+
+/// Thousandths of samples a second.
+fn rate_mhz(samples: u64, span_ns: i64) -> i64 {
+    if span_ns <= 0 {
+        return 0;
+    }
+    let scaled = i128::from(samples) * 1_000_000_000_000;
+    i64::try_from(scaled / i128::from(span_ns)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_integers_of_millihertz() {
+        assert_eq!(rate_mhz(60, 1_000_000_000), 60_000);
+        assert_eq!(rate_mhz(1, 3_000_000_000), 333);
+        assert_eq!(rate_mhz(u64::MAX, 1), i64::MAX);
+        assert_eq!(rate_mhz(5, 0), 0);
+    }
+}

@@ -1,0 +1,42 @@
+//! Stamps to ticks, matches, residuals and exact quantiles: the definitions of sync.md as code.
+//!
+//! No Python, no I/O, no floating point, no panic. Every time is an `i64` of nanoseconds; [`ABSENT`] stands for none.
+//!
+//! | module | sync.md | what it does |
+//! |---|---|---|
+//! | `order` | 3.1 | sorts a stream, counts what ran backwards or came twice |
+//! | `ticks` | 3.2, 3.3, 3.5 | tick numbers, the span, what is missing, the phase |
+//! | `matching`, `locate` | 3.4, 3.6, 3.7 | which sample belongs to which tick |
+//! | `residual`, `reach` | 4 | R, G and the pair at fault |
+//! | `quantile` | 4 | exact order statistics |
+//! | `measure` | 3, 4 | all of it in one call |
+//! | `unwrap` | 1 | a device's counter to device time |
+//! | `clock`, `envelope` | 1 | device time to rig time, causally |
+//! | `stamps` | 5 | a stream's stamps against themselves |
+//! | `monitor`, `track` | 6 | ticks as they happen |
+
+pub mod clock;
+mod envelope;
+mod error;
+mod locate;
+pub mod matching;
+pub mod measure;
+pub mod monitor;
+pub mod order;
+pub mod quantile;
+mod reach;
+pub mod residual;
+pub mod stamps;
+pub mod ticks;
+mod track;
+pub mod unwrap;
+
+pub use clock::{ClockConfig, ClockMap, Mapped, MappedClock, UNBOUNDED_NS, map_clock};
+pub use error::SyncError;
+pub use measure::{Figures, Kind, Settings, Stream, StreamFigures, measure};
+pub use monitor::{FinalTick, Monitor, MonitorConfig, MonitorStream};
+pub use order::ABSENT;
+pub use quantile::{Fraction, quantile};
+pub use residual::Residuals;
+pub use stamps::{Beside, StampScan, StampStep, StepKind, scan_stamps};
+pub use unwrap::{Counter, Unwrapper};

@@ -1,0 +1,94 @@
+//! Counters that wrap, late readings that must not fake a wrap, and silences that hide one.
+
+use firsthand_sync::{Counter, SyncError, Unwrapper};
+
+fn counter(bits: u32, tick_num: i64, tick_den: i64) -> Counter {
+    Counter { bits, tick_num, tick_den }
+}
+
+fn unwrapped(counter: Counter, readings: &[(i64, Option<i64>)]) -> Result<(Vec<Option<i64>>, u64), SyncError> {
+    let mut unwrapper = Unwrapper::new(counter)?;
+    let times = readings.iter().map(|&(ticks, arrival)| unwrapper.push(ticks, arrival)).collect();
+    Ok((times, unwrapper.wraps()))
+}
+
+#[test]
+fn a_counter_goes_on_where_it_returns_to_zero() -> Result<(), SyncError> {
+    for bits in [8, 16, 32, 62] {
+        let range = 1_i64 << bits;
+        let readings: Vec<_> = [-3, -1, 0, 2].map(|i: i64| (i.rem_euclid(range), None)).into();
+        let (times, wraps) = unwrapped(counter(bits, 1, 1), &readings)?;
+        assert_eq!(times, [-3, -1, 0, 2].map(|i| i64::try_from(i128::from(range) + i).ok()), "{bits} bits");
+        assert_eq!(wraps, 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn late_readings_around_a_wrap_make_up_none() -> Result<(), SyncError> {
+    let range = 1_i64 << 16;
+    let order = [-5, -3, 1, -1, 2, 0, -2, 4, 3];
+    let readings: Vec<_> = order.iter().map(|&i: &i64| (i.rem_euclid(range), None)).collect();
+    let (times, wraps) = unwrapped(counter(16, 1000, 1), &readings)?;
+    assert_eq!(times, order.map(|i| Some((range + i) * 1000)));
+    assert_eq!(wraps, 1);
+    Ok(())
+}
+
+#[test]
+fn a_silence_hides_whole_ranges_and_arrivals_tell_how_many() -> Result<(), SyncError> {
+    // 16 bits of a us: 65.536 ms.
+    for silence_us in [70_000, 131_072, 500_000, 98_304, 3_600_000_000] {
+        let at = |us: i64, late: i64| (us.rem_euclid(1 << 16), Some(us * 1000 + late));
+        let readings = [at(100, 5_000), at(1100, 1_000), at(1100 + silence_us, 9_000_000)];
+        let (times, wraps) = unwrapped(counter(16, 1000, 1), &readings)?;
+        assert_eq!(times[2], Some((1100 + silence_us) * 1000));
+        assert_eq!(wraps, u64::try_from((1100 + silence_us) >> 16).unwrap_or(0));
+    }
+    Ok(())
+}
+
+#[test]
+fn late_arrivals_are_no_missed_range() -> Result<(), SyncError> {
+    // 1 kHz; the host stalls for 50 ms and reads what has piled up at once.
+    let arrival = |i: i64| if (100..150).contains(&i) { 150_000_000 } else { i * 1_000_000 };
+    let readings: Vec<_> = (0..400).map(|i| ((i * 1000) % (1 << 16), Some(arrival(i)))).collect();
+    let (times, wraps) = unwrapped(counter(16, 1000, 1), &readings)?;
+    assert!(times.iter().zip(0..).all(|(&t, i)| t == Some(i * 1_000_000)));
+    assert_eq!(wraps, 6);
+    Ok(())
+}
+
+#[test]
+fn ticks_become_ns_by_flooring_exactly() -> Result<(), SyncError> {
+    // A third of a us, the DualSense clock.
+    let third = counter(32, 1000, 3);
+    let (times, _) = unwrapped(third, &[(1, None), (2, None), (3, None), ((1 << 32) - 1, None)])?;
+    assert_eq!(times, [Some(333), Some(666), Some(1000), Some(-334)]);
+    Ok(())
+}
+
+#[test]
+fn sixty_four_bits_are_signed_and_wrap_where_the_sign_turns() -> Result<(), SyncError> {
+    let (times, wraps) = unwrapped(counter(64, 1, 1), &[(-5, None), (7, None), (i64::MAX, None)])?;
+    assert_eq!((times, wraps), (vec![Some(-5), Some(7), Some(i64::MAX)], 0));
+    let (times, wraps) = unwrapped(counter(64, 1, 2), &[(i64::MAX, None), (i64::MIN, None), (i64::MIN + 1, None)])?;
+    assert_eq!((times, wraps), (vec![Some(i64::MAX / 2), Some(1 << 62), Some(1 << 62)], 1));
+    Ok(())
+}
+
+#[test]
+fn what_lies_beyond_int64_is_absent_and_never_another_time() -> Result<(), SyncError> {
+    let (times, _) = unwrapped(counter(64, i64::MAX, 1), &[(1, None), (2, None), (-1, None), (i64::MAX, None)])?;
+    assert_eq!(times, [Some(i64::MAX), None, Some(-i64::MAX), None]);
+    let (times, _) = unwrapped(counter(64, 1, 1), &[(i64::MAX, None), (i64::MIN, None)])?;
+    assert_eq!(times, [Some(i64::MAX), None]);
+    Ok(())
+}
+
+#[test]
+fn a_counter_that_no_device_can_have_is_refused() {
+    for bad in [counter(0, 1, 1), counter(65, 1, 1), counter(32, 0, 1), counter(32, 1, -1)] {
+        assert!(Unwrapper::new(bad).is_err(), "{bad:?}");
+    }
+}

@@ -1,0 +1,190 @@
+"""Evidence as the recorder leaves it, made in simulated time: drifting, wrapping counters behind a delayed transport.
+
+The recorded rig times are computed the live way, reading by reading with `_core.ClockMap`, so that the gate's way, a whole
+clock at once, is held against it.
+"""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from firsthand_edge import _core
+from firsthand_edge.gate.evidence import COLUMNS, Evidence
+from firsthand_edge.model import ABSENT, Counter, DeviceInfo, Domain, StampPoint, StreamInfo
+
+MS = 1_000_000
+SECOND = 10**9
+P = 16_666_667
+WARMUP = 240
+"""Pulses before the take: four seconds, so that every map is settled."""
+BEGIN = 5_000_000_000_000
+
+SPEC = """
+id = "test"
+title = "A head and a wrist camera"
+version = 1
+[[streams]]
+name = "head"
+kind = "triggered"
+rate_hz = 60
+[[streams]]
+name = "wrist"
+kind = "triggered"
+rate_hz = 60
+"""
+
+
+@dataclass
+class Camera:
+    """One device with one stream. Lists are indexed by sample of the take, warm-up not included."""
+
+    name: str
+    count: int = 120
+    bits: int = 32
+    tick_num: int = 1000
+    ppm: int = 0
+    start_ticks: int | None = None
+    min_delay_ns: int = 2 * MS
+    bound_ns: int | None = 100_000
+    jitter_ns: int = 3 * MS
+    exposure_ns: int | list = 4 * MS
+    point: StampPoint = StampPoint.START
+    media: str = "picture/png"
+    skew_ns: int = 0
+    step_at: int | None = None
+    step_ns: int = 0
+    gone: list = field(default_factory=list)
+    domains: list | None = None
+    digests: list | None = None
+    unstamped: list = field(default_factory=list)
+    seed: int = 1
+    identity: bool = False
+    trigger_index: bool = False
+    restart_at: int | None = None
+    first: int = 0
+    """First pulse of the take that it answers."""
+
+    def info(self):
+        return DeviceInfo(
+            name=f"{self.name}_device",
+            driver="test",
+            model="test",
+            serial="1",
+            firmware="1",
+            domain=Domain.DEVICE,
+            counter=Counter(self.bits, self.tick_num, 1),
+            streams=(
+                StreamInfo(self.name, self.media, True, self.point, P, has_trigger_index=self.trigger_index),  # noqa: FBT003
+            ),
+            identity_map=self.identity,
+            min_delay_ns=self.min_delay_ns,
+            min_delay_bound_ns=self.bound_ns,
+        )
+
+    def rows(self):
+        """Columns without `received` and `rig_ns`, warm-up first."""
+        random = np.random.default_rng(self.seed)
+        pulse = np.concatenate((np.arange(-WARMUP, 0), np.arange(self.first, self.first + self.count)))
+        taken = np.concatenate((np.full(WARMUP, -1), np.arange(self.count)))
+        exposure = np.full(pulse.size, 4 * MS, dtype=np.int64)
+        exposure[WARMUP:] = self.exposure_ns
+        middle = BEGIN + P * pulse + self.skew_ns  # every exposure is centred on its tick
+        halves = {"start": -1, "end": 1, "readout_start": 1}.get(self.point.value, 0)
+        truth = middle + halves * (exposure // 2)
+        clock = truth + (truth - BEGIN) * self.ppm // 1_000_000
+        if self.step_at is not None:
+            clock[WARMUP + self.step_at :] += self.step_ns
+        base = 0 if self.start_ticks is None else self.start_ticks - int(clock[WARMUP] // self.tick_num)
+        ticks = clock // self.tick_num + base
+        if self.identity:
+            ticks = truth
+        ticks = ticks if self.bits == 64 else ticks % 2**self.bits
+        arrival = truth + exposure + self.min_delay_ns + random.integers(0, self.jitter_ns, pulse.size)
+        arrival[::7] = truth[::7] + exposure[::7] + self.min_delay_ns  # the lower envelope is met often
+        arrival -= exposure  # one-sided delay counts from the stamped instant on
+        arrival = np.maximum.accumulate(arrival)
+        domain = np.full(pulse.size, int(Domain.DEVICE), dtype=np.int64)
+        if self.domains is not None:
+            domain[WARMUP:] = self.domains
+        digest = np.arange(pulse.size, dtype=np.int64)
+        if self.digests is not None:
+            digest[WARMUP:] = self.digests
+        ticks = ticks.astype(np.int64)
+        ticks[[WARMUP + i for i in self.unstamped]] = ABSENT
+        incarnation = np.zeros(pulse.size, dtype=np.int64)
+        if self.restart_at is not None:
+            incarnation[WARMUP + self.restart_at :] = 1
+        kept = ~np.isin(taken, self.gone)
+        columns = {
+            "incarnation": incarnation,
+            "epoch": (taken >= 0).astype(np.int64),
+            "warmup": (taken < 0).astype(np.int64),
+            "sequence": np.arange(pulse.size, dtype=np.int64),
+            "trigger_index": pulse if self.trigger_index else np.full(pulse.size, ABSENT, dtype=np.int64),
+            "device_ticks": ticks,
+            "arrival_ns": arrival,
+            "exposure_ns": exposure,
+            "domain": domain,
+            "size": np.full(pulse.size, 10, dtype=np.int64),
+            "digest": digest,
+        }
+        return {name: column[kept].astype(np.int64) for name, column in columns.items()}
+
+
+def mapped_live(camera, rows):
+    """Mid-exposure rig times, reading by reading as the recorder maps them; ABSENT without a usable stamp."""
+    device = camera.info()
+    maps, out = {}, []
+    for i in range(rows["device_ticks"].size):
+        if rows["device_ticks"][i] == ABSENT or rows["domain"][i] != device.domain.value:
+            out.append(ABSENT)
+            continue
+        incarnation = int(rows["incarnation"][i])
+        if incarnation not in maps:
+            maps[incarnation] = _core.ClockMap(
+                bits=camera.bits,
+                tick_num=camera.tick_num,
+                tick_den=1,
+                min_delay_ns=device.min_delay_ns,
+                min_delay_bound_ns=device.min_delay_bound_ns or 0,
+                identity=camera.identity,
+            )
+        rig, _ = maps[incarnation].push(int(rows["device_ticks"][i]), int(rows["arrival_ns"][i]))
+        half = int(rows["exposure_ns"][i]) // 2
+        out.append(rig + {"start": half, "end": -half, "readout_start": -half}.get(camera.point.value, 0))
+    return np.array(out, dtype=np.int64)
+
+
+def raw(*cameras, spec=SPEC, take=None, close=None, recovery=None, events=(), edges=None):
+    """The dictionary of `_core.read_evidence`."""
+    rows = {camera.name: camera.rows() for camera in cameras}
+    arrivals = np.concatenate([rows[c.name]["arrival_ns"] for c in cameras])
+    places = np.empty(arrivals.size, dtype=np.int64)
+    places[np.argsort(arrivals, kind="stable")] = np.arange(arrivals.size)
+    samples, begin = {}, 0
+    for camera in cameras:
+        columns = rows[camera.name]
+        size = columns["arrival_ns"].size
+        columns["received"] = places[begin : begin + size]
+        begin += size
+        columns["rig_ns"] = mapped_live(camera, columns)
+        samples[camera.name] = {name: columns[name] for name in COLUMNS}
+    balance = {c.name: {"lost_socket": 0, "lost_queue": 0} for c in cameras}
+    edges = np.empty(0, np.int64) if edges is None else edges
+    return {
+        "take": json.dumps({"id": "test-1", "timebase": "arb"} if take is None else take),
+        "devices": json.dumps([camera.info().to_json() for camera in cameras]),
+        "close": json.dumps({"balance": balance}) if close is None else close or None,
+        "recovery": recovery,
+        "attachments": {"spec.toml": spec.encode(), "rig.toml": b""},
+        "events": [json.dumps(event) for event in events],
+        "edges": {"index": np.arange(edges.size, dtype=np.int64), "time_ns": edges},
+        "ticks": {name: np.empty(0, np.int64) for name in ("tick", "reference_ns", "residual_ns")},
+        "samples": samples,
+    }
+
+
+def evidence(*cameras, **rest):
+    """Parsed evidence of a take."""
+    return Evidence.parse(raw(*cameras, **rest), place="a test")

@@ -1,0 +1,158 @@
+"""SIGKILL at every instant of every step, and at random ones: folders, chain and store agree after a restart."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.episode import file_fault
+from firsthand_edge.spool.spool import Spool
+from firsthand_edge.spool.states import State
+from firsthand_edge.upload.directory import DirectoryStore
+from firsthand_edge.upload.uploader import Uploader
+from tests.spool.kill import killed
+from tests.spool.takes import FOOTAGE, TORN, manifest, record, verdict
+
+KEY = RigKey.generate()
+RANK = [State.RECORDING, State.TORN, State.SEALED, State.ACCEPTED, State.REJECTED, State.UPLOADED]
+
+
+class Ledger:
+    """What a child saw done, told over a pipe before it may die: nothing told may be undone."""
+
+    def __init__(self) -> None:
+        self.read, self.write = os.pipe()
+
+    def tell(self, name: str, state: State) -> None:
+        os.write(self.write, f"{name} {state}\n".encode())
+
+    def told(self) -> dict[str, State]:
+        os.close(self.write)
+        with os.fdopen(self.read) as file:
+            return {name: State(state) for name, state in (line.split() for line in file.read().splitlines())}
+
+
+def day(root: Path, ledger: Ledger, takes: int = 2) -> None:
+    """Takes, alternately good and bad, each sealed, judged and sent."""
+    spool = Spool(root / "spool", KEY)
+    store = DirectoryStore(root / "store")
+    recover(spool)
+    for number in range(takes):
+        episode = spool.begin("sim")
+        ledger.tell(episode.id, episode.state)
+        record(episode)
+        episode = spool.seal(episode, manifest(episode))
+        ledger.tell(episode.id, episode.state)
+        reasons = (TORN,) if number % 2 else ()
+        episode = spool.judge_done(episode, verdict(spool, episode, *reasons))
+        ledger.tell(episode.id, episode.state)
+        done = Uploader(spool, store).run_once()
+        assert not done.failures, done.failures
+        if episode.state is State.ACCEPTED:
+            ledger.tell(episode.id, State.UPLOADED)
+
+
+def recover(spool: Spool) -> None:
+    """What the daemon does at start."""
+    spool.restart()
+    for episode in spool.episodes(State.TORN):
+        sealed = episode
+        if not spool.standing(episode).sealed:
+            sealed = spool.seal(episode, manifest(episode, recovery={"kept": 1}))
+        spool.judge_done(sealed, verdict(spool, sealed, TORN))
+    for episode in spool.episodes(State.SEALED):
+        spool.judge_done(episode, verdict(spool, episode))
+
+
+def check(root: Path, told: dict[str, State], *, interrupt: int | None = None) -> None:
+    """Restarts as the daemon would, and holds everything against everything."""
+    if interrupt is not None:
+        killed(lambda: recover(Spool(root / "spool", KEY)), interrupt)
+    spool = Spool(root / "spool", KEY)
+    store = DirectoryStore(root / "store")
+    recover(spool)
+    assert spool.restart() == [], "a second restart found something"
+
+    episodes = spool.episodes()
+    names = [episode.id for episode in episodes]
+    assert len(names) == len(set(names)), "an episode is in two folders"
+    where = {episode.id: episode.state for episode in episodes}
+    for name, state in told.items():
+        if state is State.RECORDING and name not in where:
+            continue  # its folder was still empty: nothing had been recorded
+        assert RANK.index(where[name]) >= RANK.index(state), f"{name} was {state} and is {where[name]}"
+    for episode in episodes:
+        standing = spool.standing(episode)
+        assert standing.state is episode.state
+        committed = spool.committed(episode)
+        assert committed.verdict is not None, "an episode went on without judgement"
+        assert committed.verdict.accepted == (episode.state in {State.ACCEPTED, State.UPLOADED})
+        assert file_fault(episode.path, committed.manifest, contents=True) is None
+        footage = episode.path / "episode.mcap"
+        if committed.manifest.recovery is None:
+            assert footage.read_bytes() == FOOTAGE
+        if episode.state is State.UPLOADED:
+            assert (store.root / "episodes" / episode.id / "episode.mcap").read_bytes() == FOOTAGE
+    assert verify_chain(spool.chain.path, KEY.public).good
+
+    done = Uploader(spool, store).run_once()
+    assert not done.failures, done.failures
+    assert not done.set_aside
+    assert not spool.episodes(State.ACCEPTED)
+    kept = {path.name for path in (store.root / "episodes").glob("*") if (path / "manifest.json").exists()}
+    assert kept == {episode.id for episode in spool.episodes(State.UPLOADED)}
+    assert not list((store.root / "rejected").rglob("episode.mcap"))
+    assert len(list((store.root / "rejected").glob("*/manifest.json"))) == len(spool.episodes(State.REJECTED))
+    assert not [p for p in store.root.rglob("*") if p.name.endswith(".part")]
+
+
+def crash(root: Path, at: int | None, *, interrupt: int | None = None) -> bool:
+    (root / "store").mkdir(parents=True)
+    ledger = Ledger()
+    died = killed(lambda: day(root, ledger), at, root / "calls")
+    check(root, ledger.told(), interrupt=interrupt)
+    return died
+
+
+def test_killed_at_every_instant_of_a_day(tmp_path: Path) -> None:
+    assert not crash(tmp_path / "whole", None)
+    calls = int((tmp_path / "whole" / "calls").read_text())
+    assert calls > 150, "the killer no longer sees the calls that change the disk"
+    for at in range(calls):
+        assert crash(tmp_path / str(at), at), at
+
+
+@settings(max_examples=40, deadline=None)
+@given(at=st.integers(0, 200), interrupt=st.integers(0, 60))
+def test_killed_again_while_it_recovers(tmp_path_factory, at: int, interrupt: int) -> None:
+    crash(tmp_path_factory.mktemp("crash"), at, interrupt=interrupt)
+
+
+def test_killed_from_outside_at_random_instants(tmp_path: Path) -> None:
+    chance = random.Random(20)
+    (tmp_path / "store").mkdir()
+    everything: dict[str, State] = {}
+    for _ in range(20):
+        ledger = Ledger()
+        child = os.fork()
+        if child == 0:
+            try:
+                day(tmp_path, ledger, takes=10_000)
+            finally:
+                os._exit(1)
+        # Wait for its first word, then for a random moment more: whatever it is doing then is cut short.
+        select.select([ledger.read], [], [], 60)
+        select.select([], [], [], chance.uniform(0.0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        _, how = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(how), "the child failed by itself"
+        everything |= ledger.told()
+        check(tmp_path, everything)
