@@ -331,12 +331,30 @@ class Monitor:
 
 @final
 class Intake:
-    """Unwraps, maps, monitors, publishes live figures and records. One writer thread; bounded memory; the GIL is released."""
+    """Unwraps, maps, monitors, publishes live figures and records. One writer thread; bounded memory; GIL released."""
 
     def __new__(cls, devices: str, *, plan: str, live: Path) -> Self:
-        """`devices`: JSON list of DeviceInfo.to_json(). `plan`: JSON (reference, period_ns, ceiling_ns, latency_ns,
-        streams: [{name, kind, period_ns, decimate, phase, required}]). `live`: file of the shared page."""
-    def push(self, stream: str, incarnation: int, epoch: int, flags: int, count: int, records: bytes, payload: bytes) -> None: ...
+        """Prepares for the devices and makes the live page.
+
+        Args:
+            devices: JSON list of `DeviceInfo.to_json()`.
+            plan: JSON object (reference, period_ns, ceiling_ns, latency_ns, streams: [{name, kind, period_ns, decimate,
+                phase, required}]). Optional: `edge_offset_ns`, from a trigger edge to the planned mid-exposure;
+                `lossless`, true for sources that can wait: `push` then waits for the disk instead of losing samples.
+            live: File of the live page, made anew.
+
+        Raises:
+            ValueError: devices or a plan that do not make sense.
+            DiskError: the page cannot be made.
+        """
+    def push(
+        self, stream: str, incarnation: int, epoch: int, flags: int, count: int, records: bytes, payload: bytes
+    ) -> None:
+        """Takes one message of a worker in. Samples of another epoch than the take's teach the clock maps only.
+
+        Raises:
+            ValueError: a malformed message or an unknown stream; it is counted, and nothing else happens.
+        """
     def advance(self, now_ns: int) -> None:
         """Lets the monitor finish ticks by the rig clock and publishes. Call at 20 Hz or better."""
     def settled(self) -> dict[str, bool]:
@@ -351,16 +369,42 @@ class Intake:
         flush_ns: int = 500_000_000,
         queue_bytes: int = 268_435_456,
     ) -> None:
-        """Opens episode.mcap and evidence.mcap in `directory` (which exists and is empty). Samples of `epoch` belong to it."""
-    def edges(self, index: _Int64, time_ns: _Int64) -> None: ...
+        """Opens episode.mcap and evidence.mcap in `directory`. Samples of `epoch` belong to the take.
+
+        Args:
+            directory: Folder that exists and is empty.
+            epoch: Number of the arming.
+            take: JSON of the take.
+            attachments: Name, media type and content of documents that the evidence holds verbatim.
+            flush_ns: Longest time between two flushes to the disk, 1 ms to 1 s.
+            queue_bytes: Bound of the queue to the writer; what does not fit is counted `lost_queue`.
+
+        Raises:
+            ValueError: a take runs, the folder is not empty, or an argument is out of range.
+            DiskFull, DiskError: the files cannot be made.
+        """
+    def edges(self, index: _Int64, time_ns: _Int64) -> None:
+        """Trigger edges of the running take, one entry of each per edge. Raises ValueError when no take runs."""
     def event(self, event: str) -> None:
-        """JSON object, written to the evidence."""
+        """JSON object, written to the evidence. Raises ValueError when it is none, or no take runs."""
     def ended(self) -> dict[str, bool]:
         """Per stream: has its end marker of the take's epoch arrived?"""
     def stop_take(self, close: str) -> dict[str, Any]:
-        """Drains, writes `close` (JSON), closes, fsyncs. Returns {"counts": {stream: {...}}, "files": {name: {"bytes", "blake3", "crc64nvme"}}}.
-        Raises DiskFull or DiskError, after which the take is over and the files stay as far as they are durable."""
-    def abort_take(self) -> None: ...
+        """Drains, writes `close` (JSON), closes, fsyncs.
+
+        Returns:
+            {"counts": {stream: {"received", "written", "durable", "lost_queue", "lost_disk", "bytes", "sequence_gaps",
+            "unparsed"}}, "files": {name: {"bytes", "blake3", "crc64nvme"}}, "malformed": messages refused since the
+            recorder started}. Of every stream, received = durable + lost_queue + lost_disk. `unparsed` payloads were not
+            what the media name promises and lie in `/<stream>/unparsed` as they came.
+
+        Raises:
+            ValueError: no take runs, or `close` is no JSON; nothing has changed.
+            DiskFull, DiskError: the take is over and the files stay as far as they are durable; the exception's
+                `counts` are those above.
+        """
+    def abort_take(self) -> None:
+        """Ends a running take as a crash would: what came is on the disk, the files need recovery."""
 
 @final
 class LivePage:
@@ -368,21 +412,54 @@ class LivePage:
 
     def __new__(cls, path: Path) -> Self: ...
     def read(self) -> dict[str, Any]:
-        """{"take": str, "recording": bool, "tick": int, "residual_ns": int|None, "max_ns": .., "over": int, "late": int, "updated_ns": int,
-        "final_ns": int, "streams": {name: {"received", "written", "durable", "lost_queue", "lost_disk", "rate_mhz", "offset_ns", "last_ns", "frozen_run"}}}"""
+        """The newest whole page; a recorder that was restarted at the same path is followed.
+
+        Returns:
+            {"take": str (JSON), "recording": bool, "tick": int (last final one, -1 before the first), "residual_ns",
+            "max_ns", "recent_max_ns" (of 60 ticks): int | None, "over": ticks over the ceiling, "late": int, "malformed":
+            int, "disk": str (why the disk refused, else empty), "updated_ns": `now_ns` of the last `advance`,
+            "final_ns": reference time of the last final tick, absent before the first, "streams": {name: {"received",
+            "written", "durable", "lost_queue", "lost_disk", "sequence_gaps", "rate_mhz" (of the last second, in
+            thousandths of a hertz), "offset_ns": int | None (to the reference at the last final tick), "last_ns",
+            "frozen_run" (samples in a row with the same payload; 1 is healthy)}}}.
+
+        Raises:
+            RecordingUnreadable: there is no page.
+        """
 
 # ---- evidence.rs
 
 def read_evidence(path: Path) -> dict[str, Any]:
-    """Reads evidence.mcap: {"take": str, "devices": str, "close": str|None, "recovery": str|None, "attachments": {name: bytes},
-    "events": [str], "edges": {"index": _Int64, "time_ns": _Int64},
-    "ticks": {"tick": _Int64, "reference_ns": _Int64, "residual_ns": _Int64},
-    "samples": {stream: {"received", "incarnation", "epoch", "warmup", "sequence", "trigger_index", "device_ticks", "arrival_ns", "exposure_ns",
-    "domain", "size", "digest" (first 8 bytes of BLAKE3 of the payload as int64), "rig_ns" (mid-exposure as mapped live): _Int64}}}.
-    Raises RecordingUnreadable."""
+    """Reads evidence.mcap of a take that was closed or recovered.
+
+    Returns:
+        {"take": str, "devices": str, "close": str | None, "recovery": str | None, "attachments": {name: bytes},
+        "events": [str], "edges": {"index", "time_ns"}, "ticks": {"tick", "reference_ns", "residual_ns"}, "samples":
+        {stream: {"received", "incarnation", "epoch", "warmup", "sequence", "trigger_index", "device_ticks",
+        "arrival_ns", "exposure_ns", "domain", "size", "digest", "rig_ns"}}}, columns as (n,) int64. `warmup` is 0 for
+        samples of the take; 1 for those received outside of it and 2 for those lost to back-pressure, which are there
+        because they taught the clock map. `digest` is the first 8 bytes of BLAKE3 of the payload, little-endian, absent
+        where `warmup` is not 0. `rig_ns` is mid-exposure as mapped live.
+
+    Raises:
+        RecordingUnreadable: truncated, foreign or damaged anywhere.
+    """
 
 def recover(directory: Path) -> dict[str, Any]:
-    """Recovers a torn episode in place: rewrites each file whose summary is missing up to and past bad chunks, reopens it, compares counts,
-    fsyncs and replaces. Returns the recovery note, which it also writes into the evidence, with digests as stop_take's "files"."""
+    """Recovers a torn episode in place; a whole one stays as it is, to the byte. Again is harmless.
+
+    A file that is not whole is written anew with every chunk that is, before and after damage; it is read back by the
+    public reader and compared before it replaces the old one. Bytes that cannot be read are kept in it as attachments.
+
+    Returns:
+        The note, which the evidence holds too: {"schema", "torn": bool, "found": {name: {"present", "complete": bool,
+        "messages": {topic: int}, "chunks_kept", "chunks_bad", "orphans", "bytes_in", "bytes_out": int, "holes":
+        [{"start", "end", "reason", "first_ns", "last_ns", "messages", "zeros"}]}}}, and "files" as of `stop_take`.
+
+    Raises:
+        RecordingUnreadable: neither file is there, or what was recovered does not read back; nothing was replaced.
+        DiskFull, DiskError: the disk refuses; nothing was replaced.
+    """
+
 def digest_file(path: Path) -> dict[str, Any]:
-    """{"bytes": int, "blake3": hex, "crc64nvme": hex}, streamed, GIL released."""
+    """{"bytes": int, "blake3": hex, "crc64nvme": hex}, streamed, GIL released. Raises DiskError."""

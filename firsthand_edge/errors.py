@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "CannotJudge",
@@ -114,6 +114,8 @@ class DiskError(FirsthandError):
 
     code = "disk"
     exit_status = 6
+    counts: Mapping[str, Mapping[str, int]] | None = None
+    """Where the samples of each stream went, on an error that ended a take."""
 
 
 class DiskFull(DiskError):

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from firsthand_edge.cli.live import LiveView
 from firsthand_edge.cli.running import RunningRig
 from firsthand_edge.cli.words import milliseconds, outcome_lines
 from firsthand_edge.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from firsthand_edge.cli.live import LiveView
 
 __all__ = ["TAKES", "DemoTake", "demo", "shortfalls"]
 
@@ -76,9 +77,9 @@ def demo(
     """
     _empty(state)
     done: list[tuple[DemoTake, Mapping[str, Any]]] = []
-    view = LiveView(ceiling_ns=2_000_000)
     with RunningRig(rig, state) as running:
         running.start_uploader()
+        view = running.view()
         print(f"rig {running.rig.file.rig.id} is ready: daemon {running.daemon_pid}, figures read by another process")
         for take in TAKES:
             print(f"\ntake {take.number}: {take.what}")

@@ -11,9 +11,10 @@ from cyclopts import Parameter
 
 from firsthand_edge.cli.words import milliseconds
 from firsthand_edge.errors import CannotJudge
+from firsthand_edge.model import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Set
 
 __all__ = ["LiveView", "live", "live_lines", "wrongs"]
 
@@ -29,8 +30,14 @@ def signed(value_ns: int | None) -> str:
     return "-" if value_ns is None else f"{value_ns / 1e6:+.3f} ms"
 
 
-def wrongs(page: Mapping[str, Any], *, ceiling_ns: int) -> list[str]:
-    """What is wrong right now, a sentence each, from one reading of the live page."""
+def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: Set[str] = frozenset()) -> list[str]:
+    """What is wrong right now, a sentence each, from one reading of the live page.
+
+    Args:
+        page: The reading.
+        ceiling_ns: Ceiling of the residual.
+        sparse: Streams that may be silent: events.
+    """
     out = []
     if page["over"]:
         out.append(f"{page['over']} ticks over the ceiling of {ceiling_ns / 1e6:g} ms, largest {milliseconds(page['max_ns'])}")
@@ -39,15 +46,18 @@ def wrongs(page: Mapping[str, Any], *, ceiling_ns: int) -> list[str]:
             out.append(f"{name} repeats its last picture ({stream['frozen_run']} frames)")
         if stream.get("splits"):
             out.append(f"the clock of {name} stepped")
-        if page["recording"] and stream["rate_mhz"] and page["updated_ns"] - stream["last_ns"] > SILENT_NS:
-            out.append(f"{name} is silent for {(page['updated_ns'] - stream['last_ns']) / 1e9:.1f} s")
+        silent_ns = 0 if stream["last_ns"] in (None, ABSENT) else page["updated_ns"] - stream["last_ns"]
+        if page["recording"] and name not in sparse and silent_ns > SILENT_NS:
+            out.append(f"{name} is silent for {silent_ns / 1e9:.1f} s")
         lost = stream["lost_queue"] + stream["lost_disk"]
         if lost:
             out.append(f"{name} lost {lost} samples on this rig (queue {stream['lost_queue']}, disk {stream['lost_disk']})")
     return out
 
 
-def live_lines(page: Mapping[str, Any], *, title: str, seconds: float, ceiling_ns: int) -> list[str]:
+def live_lines(
+    page: Mapping[str, Any], *, title: str, seconds: float, ceiling_ns: int, sparse: Set[str] = frozenset()
+) -> list[str]:
     """The take as lines of text: one for the take, one a stream, one for each thing that is wrong."""
     out = [
         f"{title}  {seconds:4.1f} s  tick {page['tick']}  residual {milliseconds(page['residual_ns'])}"
@@ -56,15 +66,18 @@ def live_lines(page: Mapping[str, Any], *, title: str, seconds: float, ceiling_n
     for name, stream in page["streams"].items():
         rate = f"{stream['rate_mhz'] / 1000:7.1f} Hz"
         out.append(f"  {name:<14}{rate}  {signed(stream['offset_ns']):>12}  {stream['received']:>7} samples")
-    out += [f"  ! {sentence}" for sentence in wrongs(page, ceiling_ns=ceiling_ns)]
+    out += [f"  ! {sentence}" for sentence in wrongs(page, ceiling_ns=ceiling_ns, sparse=sparse)]
     return out
 
 
 class LiveView:
     """Redraws in place on a terminal; elsewhere prints one line a second and every new wrong thing once."""
 
-    def __init__(self, *, ceiling_ns: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, ceiling_ns: int, sparse: Set[str] = frozenset(), clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._ceiling_ns = ceiling_ns
+        self._sparse = sparse
         self._clock = clock
         self._tty = sys.stdout.isatty()
         self._drawn = 0
@@ -73,7 +86,9 @@ class LiveView:
 
     def show(self, page: Mapping[str, Any], *, title: str, seconds: float) -> None:
         """Shows one reading of the live page."""
-        lines = live_lines(page, title=title, seconds=seconds, ceiling_ns=self._ceiling_ns)
+        lines = live_lines(
+            page, title=title, seconds=seconds, ceiling_ns=self._ceiling_ns, sparse=self._sparse
+        )
         if self._tty:
             up = f"\x1b[{self._drawn}F" if self._drawn else ""
             sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
@@ -83,7 +98,7 @@ class LiveView:
         sys.stdout.flush()
 
     def _plain(self, page: Mapping[str, Any], lines: list[str]) -> None:
-        for sentence in wrongs(page, ceiling_ns=self._ceiling_ns):
+        for sentence in wrongs(page, ceiling_ns=self._ceiling_ns, sparse=self._sparse):
             kind = sentence.split("(")[0].rstrip("0123456789. s")
             if kind not in self._said:
                 self._said.add(kind)

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from firsthand_edge.cli.live import LiveView
 from firsthand_edge.cli.running import RunningRig
 from firsthand_edge.cli.words import outcome_lines
 from firsthand_edge.errors import UsageError
@@ -34,7 +33,7 @@ def run(
         if seconds is None and running.rig.file.trigger.kind != "replayed":
             raise UsageError("a rig with a trigger records until told to stop; say how long with --seconds")
         running.start_uploader()
-        view = LiveView(ceiling_ns=running.rig.spec.sync.ceiling_ns)
+        view = running.view()
         summaries: list[dict[str, Any]] = []
         for number in range(1, takes + 1):
             running.wait_ready()

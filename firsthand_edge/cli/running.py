@@ -9,15 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 from firsthand_edge.cli.live import REFRESH_S, LiveView
 from firsthand_edge.daemon.control import ControlClient
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
 from firsthand_edge.errors import CannotJudge, DeviceError, DeviceSilent, FirsthandError, StoreError
+from firsthand_edge.model import Kind
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["RunningRig"]
 
@@ -115,8 +115,17 @@ class RunningRig:
         folder = self.state / "spool" / state
         return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
+    def view(self) -> LiveView:
+        """A view of this rig's live figures. The age of what is replayed says nothing, so nothing replayed is silent."""
+        spec = self.rig.spec
+        replayed = self.rig.file.trigger.kind == "replayed"
+        sparse = frozenset(stream.name for stream in spec.streams if replayed or stream.kind is Kind.EVENT)
+        return LiveView(ceiling_ns=spec.sync.ceiling_ns, sparse=sparse)
+
     def start_uploader(self) -> None:
-        """Starts `uploadd`, which hands accepted episodes to the rig file's store."""
+        """Starts `uploadd`, which hands accepted episodes to the rig file's store; an embedded store is made here."""
+        if not Path(self.rig.file.store.directory).is_absolute():
+            self.store.mkdir(exist_ok=True)
         self._uploader = self._spawn(
             "firsthand_edge.daemon.uploadd",
             "uploadd",

@@ -229,12 +229,13 @@ class Rig:
             self._ask(
                 "edges", timeout_s=ARM_LIMIT_S, index=edges.index.tobytes(), time_ns=edges.time_ns.tobytes()
             )
-        close = {
-            "ended": "stopped",
-            "worker": {name: _counts(row) for name, row in counters.items()},
-            "pulses": pulses,
-        }
-        closed = self._ask("stop_take", timeout_s=CLOSE_LIMIT_S, close=json.dumps(close, sort_keys=True))
+        closed = self._ask(
+            "stop_take",
+            timeout_s=CLOSE_LIMIT_S,
+            ended="stopped",
+            worker={name: _counts(row) for name, row in counters.items()},
+            pulses=pulses,
+        )
         manifest = bind(
             take=self._take,
             devices=list(self._devices.values()),

@@ -26,7 +26,7 @@ def death(facts: Facts) -> str | None:
     if not facts.deaths:
         return None
     first = facts.deaths[0]
-    how = f" by {first.how}" if first.how else ""
+    how = f": {first.how}" if first.how else ""
     return f"the worker of {first.device} died{how}"
 
 

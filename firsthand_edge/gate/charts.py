@@ -80,15 +80,19 @@ class Series:
         decimate, phase = self.grids[name]
         return np.asarray(self.tick % decimate == phase, dtype=np.bool_)
 
+    @property
+    def absent(self) -> int:
+        """Ticks between the first and the last one that the reference lacks."""
+        return int(self.tick[-1] - self.tick[0]) + 1 - self.tick.size if self.tick.size else 0
+
     def absent_ns(self) -> Int64:
-        """Where the reference's absent ticks would have been: its neighbours, an equal share apart."""
+        """Where the reference's absent ticks would have been, an equal share apart; of a long gap, a mark a column."""
         skipped = np.flatnonzero(np.diff(self.tick) > 1)
-        parts = [
-            self.reference_ns[i]
-            + np.arange(1, self.tick[i + 1] - self.tick[i], dtype=np.int64)
-            * ((self.reference_ns[i + 1] - self.reference_ns[i]) // (self.tick[i + 1] - self.tick[i]))
-            for i in skipped
-        ]
+        parts = []
+        for place in skipped.tolist():
+            begin, end = int(self.reference_ns[place]), int(self.reference_ns[place + 1])
+            marks = min(int(self.tick[place + 1] - self.tick[place]) - 1, PLOT)
+            parts.append(np.array([begin + (end - begin) * n // (marks + 1) for n in range(1, marks + 1)], dtype=np.int64))
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
@@ -288,7 +292,7 @@ def chart(series: Series, *, ceiling_ns: int, reference: str) -> str:
     drawn = _Chart(series, ceiling_ns)
     drawn.offsets("worst pair", "residual R", series.residual_ns)
     absent = series.absent_ns()
-    drawn.cover(reference, f"reference, {count(absent.size, 'tick')} absent", absent)
+    drawn.cover(reference, f"reference, {count(series.absent, 'tick')} absent", absent)
     for name in sorted(series.offset_ns):
         offsets, expected = series.offset_ns[name], series.expected(name)
         gone = series.reference_ns[expected & (offsets == ABSENT)]

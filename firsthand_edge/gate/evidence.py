@@ -245,6 +245,12 @@ def _torn(evidence: Evidence) -> str | None:
     return "it was never closed" if evidence.close is None else None
 
 
+def _timebase(evidence: Evidence) -> str:
+    """What the rig's timebase is (`ptp` or `arb`), as the take says."""
+    clock = evidence.take.get("clock")
+    return str(clock.get("timebase", "arb")) if isinstance(clock, dict) else "arb"
+
+
 def _loss(evidence: Evidence, stream: str) -> Loss | None:
     """What back-pressure cost a stream, by the balance sheet of the close note; None where nobody counted."""
     row = (evidence.close or {}).get("balance", {}).get(stream)
@@ -255,7 +261,7 @@ def _loss(evidence: Evidence, stream: str) -> Loss | None:
 
 def _deaths(evidence: Evidence, device: str) -> tuple[Death, ...]:
     return tuple(
-        Death(device, str(event.get("how", "")))
+        Death(device, str(event.get("cause", "")))
         for event in evidence.events
         if event.get("kind") == "worker_died" and event.get("device") == device
     )
@@ -365,7 +371,7 @@ class _Reading:
 
     def _future(self, arrival_ns: Int64, times_ns: Int64, uncertainty_ns: Int64) -> Future | None:
         """Later than its own arrival; None where no arrival is in the stamps' timebase."""
-        native_ptp = self.device.identity_map and self.evidence.take.get("timebase", "arb") != "arb"
+        native_ptp = self.device.identity_map and _timebase(self.evidence) != "arb"
         known = arrival_ns != ABSENT
         if native_ptp or (arrival_ns.size and not known.any()):
             return None

@@ -212,7 +212,7 @@ class Death:
 
     device: str
     how: str
-    """`signal 11 (SIGSEGV)`, `exit status 5`; empty when nobody knows."""
+    """What the supervisor said: `its worker ended with signal 11 (SIGSEGV)`; empty when nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def _table(panels: Sequence[Panel]) -> str:
 
 
 def _held(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    held: Mapping[str, Any] = report["guarded_ns" if report["guard_band"] else "residual_ns"]
+    held: Mapping[str, Any] = report["guarded_ns" if report.get("guard_band") else "residual_ns"]
     return held
 
 
@@ -141,7 +141,7 @@ def _panel(number: int, panel: Panel) -> str:
     key = "".join(f'<span><i style="color:var({c});border-top-style:{s}"></i>{escape(t)}</span>' for c, s, t in KEY)
     picture = f"<p class=key>{key}</p>{drawn}" if drawn else f"<p class=none>{escape(_nothing(report))}</p>"
     silent = ", ".join(report["not_judged"])
-    notes = "".join(f"<p class=rest>{escape(note)}</p>" for note in report["notes"])
+    notes = "".join(f"<p class=rest>{escape(note)}</p>" for note in report.get("notes", ()))
     return (
         f'<section id="p{number}"><div class=head><h2>{escape(panel.title)}</h2>{_badge(report)}</div>'
         f"{_cards(report)}{_said(report)}{picture}{notes}<p class=rest>Not judged: {escape(silent)}.</p></section>"

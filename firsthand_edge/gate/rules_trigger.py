@@ -78,7 +78,7 @@ def first_missed(figures: Figures, limits: Limits) -> list[Reason]:
     take. Later than `trim_max` is `stream.late` and no longer this warning.
     """
     sync = figures.sync
-    if sync is None:
+    if sync is None or sync.period_ns == 0:
         return []
     triggered = [f for f in figures.judged if f.kind is Kind.TRIGGERED and f.span is not None]
     reference = next((f for f in triggered if f.name == figures.reference), None)
@@ -93,13 +93,15 @@ def first_missed(figures: Figures, limits: Limits) -> list[Reason]:
         row = sync.streams.get(facts.name)
         if row is None or (starts[facts.name] - begin) * period > limits.trim_max_ns:
             continue
-        pulses = sum(number % row.decimate == row.phase for number in range(begin, starts[facts.name]))
+        # Numbers from `begin` on and below the stream's first one that are at its phase.
+        pulses = -(-(starts[facts.name] - row.phase) // row.decimate) + (row.phase - begin) // row.decimate
         if pulses == 0:
             continue
         out.append(
             Reason(
                 "trigger.first_missed",
-                f"{facts.name}: missed the first {'pulse' if pulses == 1 else f'{pulses} pulses'}; matched by time, and the ticks before its "
+                f"{facts.name}: missed the first {'pulse' if pulses == 1 else f'{pulses} pulses'}; matched by time, "
+                "and the ticks before its "
                 "first sample are trimmed. Wait until every camera reports armed before the first pulse.",
                 stream=facts.name,
                 measured=pulses,

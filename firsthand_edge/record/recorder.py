@@ -21,7 +21,7 @@ from firsthand_edge.process import Owner
 from firsthand_edge.sensors.transport import bind, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Recorder", "main"]
 
@@ -29,6 +29,27 @@ ADVANCE_NS: Final = 20_000_000
 """The monitor finishes ticks by the rig clock at least this often, also when nothing arrives."""
 BURST: Final = 64
 """Messages taken from one socket before the others get their turn."""
+
+
+def losses(worker: Mapping[str, Mapping[str, int]], recorder: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Per stream what was lost to back-pressure, and where.
+
+    What was sent and never received went with a killed worker or its socket.
+
+    Args:
+        worker: `sent` and `dropped_socket` of each stream.
+        recorder: `received`, `lost_queue` and `lost_disk` of each stream.
+    """
+    out = {}
+    for stream, kept in recorder.items():
+        made = worker.get(stream, {})
+        under_way = max(0, made.get("sent", 0) - kept["received"])
+        out[stream] = {
+            "lost_socket": made.get("dropped_socket", 0) + under_way,
+            "lost_queue": kept["lost_queue"],
+            "lost_disk": kept["lost_disk"],
+        }
+    return out
 
 
 class Recorder:
@@ -41,6 +62,7 @@ class Recorder:
         self._intake: _core.Intake | None = None
         self._advance_at_ns = 0
         self._malformed = 0
+        self._live = Path()
 
     def prepare(self, *, devices: str, plan: str, run_dir: str) -> None:
         """Binds one bounded socket a stream and makes the intake; before any worker is armed.
@@ -58,7 +80,8 @@ class Recorder:
                 socket = bind(self._context, directory, stream)
                 self._sockets.append(socket)
                 self._poller.register(socket, zmq.POLLIN)
-        self._intake = _core.Intake(devices, plan=plan, live=directory / "live")
+        self._live = directory / "live"
+        self._intake = _core.Intake(devices, plan=plan, live=self._live)
 
     @property
     def intake(self) -> _core.Intake:
@@ -112,9 +135,21 @@ class Recorder:
         """Trigger edges of the running take: int64 little-endian columns."""
         self.intake.edges(np.frombuffer(index, "<i8"), np.frombuffer(time_ns, "<i8"))
 
-    def stop_take(self, *, close: str) -> dict[str, Any]:
-        """Drains, closes and fsyncs the files of the take."""
-        return self.intake.stop_take(close)
+    def stop_take(
+        self, *, ended: str, worker: dict[str, dict[str, int]], pulses: dict[str, int | None]
+    ) -> dict[str, Any]:
+        """Closes and fsyncs the files of the take; the evidence gets the balance of its samples.
+
+        Args:
+            ended: How the take ended.
+            worker: Per stream `exposures`, `sent`, `dropped_socket`, as the workers counted.
+            pulses: Per stream the pulses that its device was sent; None where nobody counts.
+        """
+        self.intake.advance(time.monotonic_ns())  # publishes what was counted up to now
+        balance = losses(worker, _core.LivePage(self._live).read()["streams"])
+        return self.intake.stop_take(
+            json.dumps({"ended": ended, "worker": worker, "pulses": pulses, "balance": balance}, sort_keys=True)
+        )
 
     def status(self) -> dict[str, Any]:
         """Which clock maps are settled, which streams have ended, and what could not be read."""

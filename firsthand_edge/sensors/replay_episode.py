@@ -241,10 +241,7 @@ class EpisodeRecording:
 
     def warm_up(self) -> Iterator[Sample]:
         """The pairs that settled the maps, in order of receipt."""
-        parts = [
-            ((row.received, _sample(name, row, b"", b"")) for row in _rows(columns, warm_up=True))
-            for name, columns in self._columns.items()
-        ]
+        parts = [_warmed_up(name, columns) for name, columns in self._columns.items()]
         return (sample for _, sample in heapq.merge(*parts, key=itemgetter(0)))
 
     def samples(self) -> Iterator[Sample]:
@@ -293,6 +290,11 @@ class _Side:
             return None
         self._next = next(self._messages, None)
         return content
+
+
+def _warmed_up(stream: str, columns: dict[str, Int64]) -> Iterator[tuple[int, Sample]]:
+    for row in _rows(columns, warm_up=True):
+        yield row.received, _sample(stream, row, b"", b"")
 
 
 def _rows(columns: dict[str, Int64], *, warm_up: bool) -> Iterator[_Row]:

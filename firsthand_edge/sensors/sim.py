@@ -298,8 +298,11 @@ class _FreeRunning(_Track):
             )
 
     def next_ns(self, train: _Train) -> int:
-        due_ns = self.waiting[0].arrival_ns if self.waiting else NEVER
-        return min(due_ns, self._due_ns) if train.pulses.power_on_ns else NEVER
+        if not train.pulses.power_on_ns:
+            return NEVER
+        if self._next is None:
+            return train.pulses.power_on_ns
+        return min(self.waiting[0].arrival_ns if self.waiting else NEVER, self._due_ns)
 
 
 class SimSensor:

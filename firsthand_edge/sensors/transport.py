@@ -210,6 +210,10 @@ class StreamSender:
 
     Live it never waits: what the full socket refuses is dropped, and counted in the page. With `patience_s` it waits
     that long for room instead (replay loses nothing), and a recorder that makes none is a fault.
+
+    Sockets keep no order among each other. Where the order of receipt across streams matters (a replay must map the
+    clock that they share as it was mapped), senders `share` the socket of one of them: a message says what stream it
+    is of.
     """
 
     def __init__(
@@ -221,11 +225,16 @@ class StreamSender:
         incarnation: int,
         page: CountersPage,
         patience_s: float | None = None,
+        share: StreamSender | None = None,
     ) -> None:
         self._info = info
         self._incarnation = incarnation
         self._page = page
         self._patience_s = patience_s
+        self._owns_socket = share is None
+        if share is not None:
+            self._socket: zmq.Socket[bytes] = share._socket  # noqa: SLF001 - another of this class
+            return
         self._socket = context.socket(zmq.PUSH)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.SNDHWM, high_water(info))
@@ -258,7 +267,8 @@ class StreamSender:
 
     def close(self, *, linger_s: float = 0.0) -> None:
         """Closes; waits up to `linger_s` (when the context ends) for what is still to be handed over."""
-        self._socket.close(linger=int(linger_s * 1000))
+        if self._owns_socket:
+            self._socket.close(linger=int(linger_s * 1000))
 
     def _send(self, message: Message, patience_s: float | None) -> bool:
         deadline = time.monotonic() + (patience_s or 0.0)

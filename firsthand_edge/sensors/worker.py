@@ -10,6 +10,8 @@ import os
 import sys
 import time
 import traceback
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +29,7 @@ from firsthand_edge.sensors.seam import DeviceEnded, Sensor, SensorSilent
 from firsthand_edge.sensors.transport import StreamSender
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from firsthand_edge.model import DeviceInfo, Sample
 
@@ -63,6 +65,7 @@ class Worker:
         self._senders: dict[str, StreamSender] = {}
         self._epoch: int | None = None
         self._ended = False
+        self._in_order = False
         self._last_sequence: dict[str, int] = {}
 
     def open(self, config: str) -> dict[str, Any]:
@@ -85,17 +88,20 @@ class Worker:
         )
         self._page.beat(time.monotonic_ns())
         self._context = zmq.Context(io_threads=1)
-        self._senders = {
-            s.name: StreamSender(
+        self._in_order = is_lossless(parsed)
+        first: StreamSender | None = None
+        for s in info.streams:
+            self._senders[s.name] = StreamSender(
                 self._context,
                 self._run_dir,
                 s,
                 incarnation=self._incarnation,
                 page=self._page,
-                patience_s=_PATIENCE_S if is_lossless(parsed) else None,
+                patience_s=_PATIENCE_S if self._in_order else None,
+                share=first,
             )
-            for s in info.streams
-        }
+            if self._in_order:
+                first = first or self._senders[s.name]
         return info.to_json()
 
     def arm(self, epoch: int) -> None:
@@ -182,12 +188,18 @@ class Worker:
     def _send(self, samples: Sequence[Sample]) -> None:
         if self._page is None or self._epoch is None:
             return
+        for name, part in self._parts(samples):
+            self._page.add(name, exposures=self._exposures(name, part))
+            self._senders[name].send(self._epoch, part)
+
+    def _parts(self, samples: Sequence[Sample]) -> Iterable[tuple[str, Sequence[Sample]]]:
+        """Samples by stream; of a recording, only neighbours go together, so that its order is kept."""
+        if self._in_order:
+            return ((name, list(part)) for name, part in groupby(samples, attrgetter("stream")))
         by_stream: dict[str, list[Sample]] = {}
         for sample in samples:
             by_stream.setdefault(sample.stream, []).append(sample)
-        for name, of_stream in by_stream.items():
-            self._page.add(name, exposures=self._exposures(name, of_stream))
-            self._senders[name].send(self._epoch, of_stream)
+        return by_stream.items()
 
     def _exposures(self, stream: str, samples: Sequence[Sample]) -> int:
         """How many exposures these samples stand for by the device's own count, lost ones included."""

@@ -66,6 +66,8 @@ class Standing:
     verdict: str | None = None
     """Digest of the last verdict."""
     judgements: int = 0
+    torn: bool = False
+    """It was recovered after a crash, and is never accepted, however often it is judged."""
     reported: bool = False
     """The store holds evidence, manifest and last verdict of a rejected episode."""
 
@@ -85,8 +87,9 @@ class Standing:
     def after(self, row: Row) -> Standing:
         """The standing once `row` is counted too."""
         if row.event == Event.SEALED:
-            state = State.TORN if row.body.get("torn") is True else State.SEALED
-            return replace(self, state=state, manifest=str(row.body.get("manifest")))
+            torn = row.body.get("torn") is True
+            state = State.TORN if torn else State.SEALED
+            return replace(self, state=state, manifest=str(row.body.get("manifest")), torn=torn)
         if row.event in {Event.JUDGED, Event.REJUDGED}:
             state = State.ACCEPTED if row.body.get("verdict") == "accepted" else State.REJECTED
             return replace(

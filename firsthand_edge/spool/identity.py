@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from firsthand_edge.durable import disk_errors, replace
+from firsthand_edge.durable import PART, disk_errors, replace
 from firsthand_edge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def next_counter(path: Path, *, seen: int) -> int:
         DiskFull, DiskError: the number cannot be made durable, so no episode may begin.
     """
     with disk_errors("the episode counter cannot be advanced"), exclusive(path.with_name(f".{path.name}.lock")):
+        for left in path.parent.glob(f".{path.name}.*{PART}"):  # of a process that died; the lock is held
+            left.unlink()
         try:
             text = path.read_text("ascii")
         except (FileNotFoundError, UnicodeDecodeError):

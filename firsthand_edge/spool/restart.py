@@ -176,7 +176,7 @@ class _Restart:
             try:
                 data = read_signed(path, self._spool.key.public)
                 verdict = VerdictDocument.read(data)
-                self._spool.check_verdict(episode, committed, verdict)
+                self._spool.check_verdict(episode, standing, committed, verdict)
             except (ValueError, UsageError) as exc:
                 target = self._spool.out_of_the_way(path)
                 self._say("damaged", episode.id, f"{path.name}, which no row names, {exc}; moved to {target.name}")

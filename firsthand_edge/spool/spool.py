@@ -110,12 +110,14 @@ class Spool:
         with self.chain.locked() as chain:
             standing = self._standing(episode)
             committed = read_committed(episode.path, standing)
-            self.check_verdict(episode, committed, verdict)
+            self.check_verdict(episode, standing, committed, verdict)
             data = verdict.document(self.key)
             self._write(episode.path, verdict_name(standing.judgements + 1), data)
             return self.append_judged(chain, episode, verdict, digest_bytes(data), standing.judgements + 1)
 
-    def check_verdict(self, episode: Episode, committed: Committed, verdict: VerdictDocument) -> None:
+    def check_verdict(
+        self, episode: Episode, standing: Standing, committed: Committed, verdict: VerdictDocument
+    ) -> None:
         """Whether `verdict` may be passed on `episode`. Raises UsageError with the sentence why not."""
         target = State.ACCEPTED if verdict.accepted else State.REJECTED
         if (verdict.episode, verdict.manifest) != (episode.id, committed.manifest_digest):
@@ -126,6 +128,8 @@ class Spool:
             raise UsageError(
                 f"episode {episode.id} is bound to spec {committed.manifest.spec.digest}; judge it by that one"
             )
+        if standing.torn and verdict.accepted:
+            raise UsageError(f"episode {episode.id} was torn by a crash and is never accepted; record the take again")
         if target is not episode.state and not may_move(episode.state, target):
             raise UsageError(f"an episode that is {episode.state} cannot become {target}")
 

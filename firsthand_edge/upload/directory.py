@@ -57,8 +57,7 @@ class DirectoryStore:
         folder = self._folder(side, episode)
         with self._errors(f"{side}/{episode} cannot be kept"):
             make_folder(folder)
-            for left in folder.glob(f".*{PART}"):  # of a sender that died; one process sends, so nobody writes it now
-                left.unlink()
+            _sweep(folder, "*")
         for file in files:
             self._put(folder, file, stopping)
         return Receipt(self.name, side, episode, tuple(files))
@@ -75,6 +74,7 @@ class DirectoryStore:
         path = self.root / "chains" / f"{_plain(name)}.jsonl"
         with self._errors("the copy of the chain cannot be kept"):
             make_folder(path.parent)
+            _sweep(path.parent, path.name)
             held = path.read_bytes() if path.exists() else None
             if held == data:
                 return
@@ -152,6 +152,12 @@ class DirectoryStore:
             if exc.errno == errno.EROFS:
                 advice = "the store is read-only; mount it writable, the episode stays on the rig"
             raise StoreError(f"{what} in the store {self.root} ({exc.strerror or exc}); {advice}") from exc
+
+
+def _sweep(folder: Path, name: str) -> None:
+    """Removes what a sender that died left unfinished. One process sends for a rig, so nobody is writing it now."""
+    for left in folder.glob(f".{name}.*{PART}"):
+        left.unlink()
 
 
 def _plain(name: str) -> str:

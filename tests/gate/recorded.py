@@ -173,7 +173,7 @@ def raw(*cameras, spec=SPEC, take=None, close=None, recovery=None, events=(), ed
     balance = {c.name: {"lost_socket": 0, "lost_queue": 0} for c in cameras}
     edges = np.empty(0, np.int64) if edges is None else edges
     return {
-        "take": json.dumps({"id": "test-1", "timebase": "arb"} if take is None else take),
+        "take": json.dumps({"episode": "test-1", "clock": {"timebase": "arb"}} if take is None else take),
         "devices": json.dumps([camera.info().to_json() for camera in cameras]),
         "close": json.dumps({"balance": balance}) if close is None else close or None,
         "recovery": recovery,

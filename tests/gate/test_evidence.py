@@ -155,12 +155,12 @@ def test_a_worker_that_died_and_came_back_with_a_new_counter():
     found, verdict = judged(
         HEAD,
         Camera("wrist", restart_at=60),
-        events=[{"kind": "worker_died", "device": "wrist_device", "how": "signal 11 (SIGSEGV)"}],
+        events=[{"kind": "worker_died", "device": "wrist_device", "cause": "its worker ended with signal 11 (SIGSEGV)"}],
     )
     assert found.stream("wrist").incarnations == 2
     assert "stamp.backwards" not in codes(verdict)
     lost = next(reason for reason in verdict.reasons if reason.code == "stream.lost")
-    assert lost.cause == "the worker of wrist_device died by signal 11 (SIGSEGV)"
+    assert lost.cause == "the worker of wrist_device died: its worker ended with signal 11 (SIGSEGV)"
 
 
 def test_a_trigger_index_matches_by_pulse():

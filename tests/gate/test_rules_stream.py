@@ -87,7 +87,7 @@ class TestLost:
         found = with_facts(alone(), "head", deaths=(Death("cam0", "signal 11 (SIGSEGV)"),))
         (reason,) = rules_stream.lost(found, Limits())
         assert (reason.measured, reason.limit, reason.unit) == (1, 0, "deaths")
-        assert reason.cause == "the worker of cam0 died by signal 11 (SIGSEGV)"
+        assert reason.cause == "the worker of cam0 died: signal 11 (SIGSEGV)"
 
     def test_a_silence_after_a_death_carries_it_as_its_cause(self):
         found = with_facts(self.silent(900 * MS), "wrist", deaths=(Death("cam1", ""),))

@@ -36,8 +36,8 @@ def test_the_simulated_rig_is_the_one_of_the_demo():
         "depth": (30, True),
         "imu": (1000, False),
         "hand_pose": (60, False),
-        "contact": (4, False),
-        "action": (2, False),
+        "contact": (8, False),
+        "action": (5, False),
     }
     assert len(rig["stereo"].stream) == 2
     assert all(d.drift_ppm != 0 for d in rig.values())

@@ -183,13 +183,12 @@ def test_a_device_armed_in_mid_train_takes_up_with_the_next_pulse(tmp_path):
 def test_same_seed_and_same_pulses_give_the_same_however_it_is_read(tmp_path_factory, seed, step_ms, script):
     faults = () if script in ("die", "come_back") else SCRIPTS[script]
     device = camera(seed=seed, counter_bits=40, counter_start=2**39, drift_ppm=-33, faults=faults)
-    a, edges_a = take(tmp_path_factory.mktemp("a"), device, seconds=1.2, step_s=0.02)
-    b, edges_b = take(tmp_path_factory.mktemp("b"), device, seconds=1.2, step_s=step_ms / 1000)
-    end = min(len(edges_a.index), len(edges_b.index)) - 1
-    a = [s for s in a if s.sequence < end]
-    b = [s for s in b if s.sequence < end]
-    assert len(a) > 30
-    assert a == b
+    a, _ = take(tmp_path_factory.mktemp("a"), device, seconds=1.2, step_s=0.02)
+    b, _ = take(tmp_path_factory.mktemp("b"), device, seconds=1.2, step_s=step_ms / 1000)
+    # The train ends when the reader's last step does, so one of them may have a few pulses more.
+    same = min(len(a), len(b)) - 1
+    assert same > 30
+    assert a[:same] == b[:same]
 
 
 def test_another_seed_gives_other_delays(tmp_path):

@@ -58,10 +58,13 @@ def test_a_rejected_episode_carries_its_reasons_into_the_chain(spool: Spool) -> 
 def test_a_torn_episode_is_sealed_where_it_is_and_never_accepted(spool: Spool) -> None:
     episode = torn(spool)
     assert episode.state is State.TORN
-    with pytest.raises(UsageError, match="torn cannot become accepted"):
+    with pytest.raises(UsageError, match="is never accepted"):
         spool.judge_done(episode, verdict(spool, episode))
     assert not (episode.path / "verdict.json").exists()
-    assert spool.judge_done(episode, verdict(spool, episode, TORN)).state is State.REJECTED
+    episode = spool.judge_done(episode, verdict(spool, episode, TORN))
+    assert episode.state is State.REJECTED
+    with pytest.raises(UsageError, match="is never accepted"):
+        spool.judge_done(episode, verdict(spool, episode))
 
 
 def test_judged_again(spool: Spool) -> None:

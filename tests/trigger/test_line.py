@@ -22,7 +22,7 @@ def test_readers_see_what_was_written(tmp_path):
 
 
 def test_no_line_or_a_foreign_one_is_told(tmp_path):
-    with pytest.raises(DeviceAbsent, match="no trigger line at .* start the trigger before the devices"):
+    with pytest.raises(DeviceAbsent, match=r"no trigger line at .* start the trigger before the devices"):
         TriggerLine.open(tmp_path / "line")
     (tmp_path / "line").write_bytes(bytes(4096))
     with pytest.raises(DeviceError, match="no valid content"):

@@ -1,7 +1,11 @@
+from typing import TYPE_CHECKING
+
 from firsthand_edge.testing.clock import FakeClock
 from firsthand_edge.trigger.line import LINE_NAME, NEVER, TriggerLine
 from firsthand_edge.trigger.replayed import ReplayedTrigger
-from firsthand_edge.trigger.seam import Trigger
+
+if TYPE_CHECKING:
+    from firsthand_edge.trigger.seam import Trigger
 
 
 def test_players_are_told_of_takes_and_a_foreign_recording_has_no_edges(tmp_path):

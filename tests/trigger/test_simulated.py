@@ -1,11 +1,15 @@
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from firsthand_edge.errors import UsageError
 from firsthand_edge.testing.clock import FakeClock
 from firsthand_edge.trigger.line import LINE_NAME, NEVER, TriggerLine
-from firsthand_edge.trigger.seam import Trigger
 from firsthand_edge.trigger.simulated import SimulatedTrigger
+
+if TYPE_CHECKING:
+    from firsthand_edge.trigger.seam import Trigger
 
 PERIOD_NS = 16_666_667
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use firsthand_record::digest::{FileDigest, digest_file as digest};
 use firsthand_record::evidence::read::{Table, read_evidence as read};
+use firsthand_record::recover as recovery;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -13,6 +14,7 @@ use crate::error::record_error;
 /// Adds this file's functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_evidence, module)?)?;
+    module.add_function(wrap_pyfunction!(recover, module)?)?;
     module.add_function(wrap_pyfunction!(digest_file, module)?)?;
     Ok(())
 }
@@ -41,6 +43,17 @@ fn read_evidence(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("ticks", table_dict(py, evidence.ticks)?)?;
     out.set_item("samples", samples)?;
     Ok(out)
+}
+
+/// Recovers a torn episode in place.
+#[pyfunction]
+fn recover(py: Python<'_>, directory: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+    // Detached: it reads and writes whole files.
+    let done = py.detach(|| recovery::recover(&directory)).map_err(|e| record_error(py, &e))?;
+    // Through JSON, so that the note that is returned is the note that the evidence holds.
+    let note = py.import("json")?.getattr("loads")?.call1((done.note.to_json(),))?.cast_into::<PyDict>()?;
+    note.set_item("files", files_dict(py, done.files)?)?;
+    Ok(note)
 }
 
 /// Digests of a file, streamed.

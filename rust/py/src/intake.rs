@@ -84,16 +84,19 @@ impl Intake {
         flush_ns: i64,
         queue_bytes: u64,
     ) -> PyResult<()> {
-        let attachments = attachments
-            .into_iter()
-            .map(|(name, media_type, data)| Attachment { name, media_type, data })
-            .collect();
+        let attachments =
+            attachments.into_iter().map(|(name, media_type, data)| Attachment { name, media_type, data }).collect();
         let options = TakeOptions { folder: &directory, epoch, take, attachments, flush_ns, queue_bytes };
         // Detached: it creates and syncs files.
         py.detach(|| self.core().start_take(&options)).map_err(|e| record_error(py, &e))
     }
 
-    fn edges(&self, py: Python<'_>, index: PyReadonlyArray1<'_, i64>, time_ns: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
+    fn edges(
+        &self,
+        py: Python<'_>,
+        index: PyReadonlyArray1<'_, i64>,
+        time_ns: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<()> {
         let (index, time_ns) = (index.as_array().to_vec(), time_ns.as_array().to_vec());
         if index.len() != time_ns.len() {
             return Err(PyValueError::new_err(format!(
@@ -141,10 +144,10 @@ impl Intake {
         }
     }
 
-    fn abort_take(&self, py: Python<'_>) -> PyResult<()> {
+    fn abort_take(&self, py: Python<'_>) {
         // Detached: it drains the queue to the disk and waits for the writer thread. A refusal of the disk is no news:
         // the take is given up, and recovery reports what is there.
-        py.detach(|| self.core().abort_take()).map(drop).map_err(|e| record_error(py, &e))
+        drop(py.detach(|| self.core().abort_take()));
     }
 }
 

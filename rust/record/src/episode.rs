@@ -98,7 +98,8 @@ impl EpisodeWriter {
             channel = &stream.channels.unparsed;
             self.file.add_channel(channel)?;
         }
-        let header = |channel_id| MessageHeader { channel_id, sequence: sequence(sample.sequence), log_time, publish_time };
+        let header =
+            |channel_id| MessageHeader { channel_id, sequence: sequence(sample.sequence), log_time, publish_time };
         self.file.message(&header(channel.id), &self.scratch)?;
         if !sample.metadata.is_empty() {
             let channel = &stream.channels.metadata;

@@ -267,12 +267,8 @@ impl EvidenceWriter {
 
     fn write(&mut self, channel_id: u16, data: &[u8]) -> RecordResult<()> {
         self.messages = self.messages.wrapping_add(1);
-        let header = MessageHeader {
-            channel_id,
-            sequence: self.messages,
-            log_time: self.time,
-            publish_time: self.time,
-        };
+        let header =
+            MessageHeader { channel_id, sequence: self.messages, log_time: self.time, publish_time: self.time };
         self.file.message(&header, data)
     }
 }

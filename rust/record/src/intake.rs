@@ -174,10 +174,11 @@ impl Intake {
                 }
             }
         }
-        if of_take && message.flags & wire::END != 0 {
-            if let Some(stream) = self.streams.get_mut(number) {
-                stream.ended = true;
-            }
+        if of_take
+            && message.flags & wire::END != 0
+            && let Some(stream) = self.streams.get_mut(number)
+        {
+            stream.ended = true;
         }
         Ok(())
     }
@@ -287,14 +288,15 @@ impl Intake {
     }
 
     /// Ends the take as a crash would: what was received is on the disk, the files have no summary and need recovery.
-    ///
-    /// # Errors
-    /// [`RecordError::Invalid`] when no take runs.
-    pub fn abort_take(&mut self) -> RecordResult<TakeEnd> {
-        self.end_take(TakeWriter::leave)
+    /// None when no take runs; errors of the disk are in the [`TakeEnd`].
+    pub fn abort_take(&mut self) -> Option<TakeEnd> {
+        self.end_take(TakeWriter::leave).ok()
     }
 
-    fn end_take(&mut self, end: impl FnOnce(TakeWriter) -> (RecordResult<Files>, Vec<Counts>)) -> RecordResult<TakeEnd> {
+    fn end_take(
+        &mut self,
+        end: impl FnOnce(TakeWriter) -> (RecordResult<Files>, Vec<Counts>),
+    ) -> RecordResult<TakeEnd> {
         running(self.take.as_ref())?;
         self.watch.stop_take(&mut self.ticks);
         self.hand_over_ticks();
@@ -407,10 +409,9 @@ fn check_empty(folder: &Path) -> RecordResult<()> {
     let mut entries = std::fs::read_dir(folder).map_err(|e| RecordError::io("opening", folder, e))?;
     match entries.next() {
         None => Ok(()),
-        Some(_) => Err(RecordError::Invalid(format!(
-            "{} is not empty; a take needs a folder of its own",
-            folder.display()
-        ))),
+        Some(_) => {
+            Err(RecordError::Invalid(format!("{} is not empty; a take needs a folder of its own", folder.display())))
+        }
     }
 }
 

@@ -204,13 +204,26 @@ pub fn read_page(path: &Path) -> RecordResult<Page> {
         return Err(unreadable("it is not a live page"));
     }
     for _ in 0..ATTEMPTS {
-        let newest = [0, 1].into_iter().filter_map(|slot| read_slot(&file, FIRST_SLOT + slot * slot_bytes, slot_bytes));
-        if let Some((_, text)) = newest.max_by_key(|(sequence, _)| *sequence) {
+        if let Some(text) = newest(&file, slot_bytes) {
             return serde_json::from_slice(&text).map_err(|_| unreadable("its text is not that of this version"));
         }
         std::thread::yield_now();
     }
     Err(unreadable("no page in it is whole"))
+}
+
+/// Text of the newer slot. None when neither is whole, or when the writer came round while they were read.
+fn newest(file: &File, slot_bytes: u64) -> Option<Vec<u8>> {
+    let read = |slot: u64| read_slot(file, FIRST_SLOT + slot * slot_bytes, slot_bytes);
+    let (alone, number) = match (read(0), read(1)) {
+        (Some(a), Some(b)) => return Some(if a.0 > b.0 { a.1 } else { b.1 }),
+        (Some(a), None) => (a, 0),
+        (None, Some(b)) => (b, 1),
+        (None, None) => return None,
+    };
+    // The other slot is being written, or was when the writer died. If this one has not changed since, it is the
+    // newest whole page; else the writer has come round and what we hold may be older than what was seen before.
+    (read(number)?.0 == alone.0).then_some(alone.1)
 }
 
 fn read_slot(file: &File, offset: u64, slot_bytes: u64) -> Option<(u64, Vec<u8>)> {
@@ -239,7 +252,12 @@ mod tests {
     use super::*;
 
     fn page(tick: i64) -> Page {
-        Page { tick, updated_ns: tick * 3, streams: BTreeMap::from([("head".into(), StreamPage::default())]), ..Page::default() }
+        Page {
+            tick,
+            updated_ns: tick * 3,
+            streams: BTreeMap::from([("head".into(), StreamPage::default())]),
+            ..Page::default()
+        }
     }
 
     #[test]
@@ -308,7 +326,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("live");
         assert!(read_page(&path).unwrap_err().to_string().contains("no live page"));
-        for bytes in [&b""[..], &[0; 100], b"FHLIVE1\n\xff\xff\xff\xff\xff\xff\xff\xff", b"FHLIVE1\n\x00\x10\0\0\0\0\0\0"] {
+        for bytes in
+            [&b""[..], &[0; 100], b"FHLIVE1\n\xff\xff\xff\xff\xff\xff\xff\xff", b"FHLIVE1\n\x00\x10\0\0\0\0\0\0"]
+        {
             std::fs::write(&path, bytes).unwrap();
             assert!(matches!(read_page(&path), Err(RecordError::Unreadable { .. })));
         }

@@ -58,7 +58,12 @@ impl McapFile {
     ///
     /// # Errors
     /// [`RecordError::Disk`] or [`RecordError::DiskFull`].
-    pub fn create(path: &Path, profile: &str, chunk_bytes: u64, compression: Option<Compression>) -> RecordResult<Self> {
+    pub fn create(
+        path: &Path,
+        profile: &str,
+        chunk_bytes: u64,
+        compression: Option<Compression>,
+    ) -> RecordResult<Self> {
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)

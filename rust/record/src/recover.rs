@@ -101,6 +101,14 @@ pub struct Recovery {
     pub files: Files,
 }
 
+impl Note {
+    /// As it is written into the evidence.
+    pub fn to_json(&self) -> String {
+        // Plain structs with text keys always have a JSON form.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
 /// Recovers the episode in `folder`, in place. Again is harmless and returns the first note.
 ///
 /// # Errors
@@ -146,10 +154,15 @@ pub fn recover(folder: &Path) -> RecordResult<Recovery> {
     let note = match &evidence_file {
         None => with(&FileNote::absent()),
         Some(file) => match file.earlier_note::<Note>() {
-            Some(earlier) if file.whole => earlier,
+            Some(mut earlier) if file.whole => {
+                if let Some(own) = earlier.found.get_mut(evidence::FILE) {
+                    own.bytes_out = Some(file.source.len());
+                }
+                earlier
+            }
             _ if file.whole && !with(&file.note()).torn => with(&file.note()),
             _ => {
-                let text = |own: &FileNote| serde_json::to_string(&with(own)).unwrap_or_default();
+                let text = |own: &FileNote| with(own).to_json();
                 with(&rewrite(folder, file, &options, evidence_channels(&devices), text)?)
             }
         },
@@ -256,7 +269,9 @@ fn rewrite(
     };
     if let Err(what) = verify::verify(&fresh, &counts) {
         drop(fs::remove_file(&fresh));
-        let what = format!("what was recovered of it does not read back, {what}; the file is as it was, keep it for inspection");
+        let what = format!(
+            "what was recovered of it does not read back, {what}; the file is as it was, keep it for inspection"
+        );
         return Err(RecordError::unreadable(&path, what));
     }
     fs::rename(&fresh, &path).map_err(|e| RecordError::io("replacing", &path, e))?;
@@ -310,7 +325,8 @@ struct Copy {
 
 impl Copy {
     fn piece(&mut self, source: &Source, piece: &Piece) -> RecordResult<()> {
-        let changed = || RecordError::unreadable(source.path(), "it changed while it was recovered; stop whoever writes it");
+        let changed =
+            || RecordError::unreadable(source.path(), "it changed while it was recovered; stop whoever writes it");
         let body = source.read(piece.offset + RECORD_HEAD, piece.length)?;
         match piece.kind {
             PieceKind::Chunk => {

@@ -195,8 +195,6 @@ impl ChunkHead {
 
 /// A chunk whose checksum agreed, decompressed.
 pub struct Chunk {
-    /// Its head.
-    pub head: ChunkHead,
     records: Vec<u8>,
 }
 
@@ -221,7 +219,7 @@ impl Chunk {
         if head.uncompressed_crc != 0 && crc32fast::hash(&records) != head.uncompressed_crc {
             return Err("its checksum does not agree".to_owned());
         }
-        Ok(Self { head, records })
+        Ok(Self { records })
     }
 
     /// Decompressed size in bytes.
@@ -313,8 +311,6 @@ fn message(body: &[u8]) -> Option<MessageRecord<'_>> {
 pub struct AttachmentRecord {
     /// Log time, ns.
     pub log_time: u64,
-    /// Creation time, ns.
-    pub create_time: u64,
     /// Name.
     pub name: String,
     /// Media type.
@@ -332,12 +328,12 @@ pub fn attachment(body: &[u8]) -> Option<AttachmentRecord> {
     }
     let mut fields = Fields::new(content);
     let log_time = fields.u64()?;
-    let create_time = fields.u64()?;
+    let _create_time = fields.u64()?;
     let name = fields.text()?;
     let media_type = fields.text()?;
     let length = usize::try_from(fields.u64()?).ok()?;
     let data = fields.bytes(length)?.to_vec();
-    fields.is_empty().then_some(AttachmentRecord { log_time, create_time, name, media_type, data })
+    fields.is_empty().then_some(AttachmentRecord { log_time, name, media_type, data })
 }
 
 /// Parses the body of a metadata record.

@@ -129,7 +129,7 @@ impl Media {
             Self::Raw { encoding, width, height } => {
                 let rows = *height as usize;
                 let Ok(step) = u32::try_from(payload.len() / rows) else { return false };
-                if payload.is_empty() || payload.len() % rows != 0 {
+                if payload.is_empty() || !payload.len().is_multiple_of(rows) {
                     return false;
                 }
                 append(
@@ -191,7 +191,7 @@ fn encode_imu(capture_ns: Option<i64>, payload: &[u8], out: &mut Vec<u8>) -> boo
 
 fn encode_poses(frame: &str, capture_ns: Option<i64>, payload: &[u8], out: &mut Vec<u8>) -> bool {
     let (values, rest) = payload.as_chunks::<8>();
-    if payload.len() % POSE_BYTES != 0 || !rest.is_empty() {
+    if !payload.len().is_multiple_of(POSE_BYTES) || !rest.is_empty() {
         return false;
     }
     if let Some(t) = foxglove_time(capture_ns) {
@@ -279,7 +279,10 @@ fn own_schema(message: &str) -> SchemaText {
     const VECTOR: Option<&str> = Some(".firsthand.Vector3");
     let message_type = match message {
         "Imu" => vec![
-            descriptor("Vector3", &[("x", 1, Type::Double, None), ("y", 2, Type::Double, None), ("z", 3, Type::Double, None)]),
+            descriptor(
+                "Vector3",
+                &[("x", 1, Type::Double, None), ("y", 2, Type::Double, None), ("z", 3, Type::Double, None)],
+            ),
             descriptor(
                 "Imu",
                 &[

@@ -124,7 +124,13 @@ impl Watch {
                 watched = Some(required.len());
                 required.push(monitor_stream(planned, &plan, stream.reorder_bound)?);
             }
-            streams.push(StreamWatch { name: stream.name.clone(), watched, received: 0, last_ns: ABSENT, offset_ns: None });
+            streams.push(StreamWatch {
+                name: stream.name.clone(),
+                watched,
+                received: 0,
+                last_ns: ABSENT,
+                offset_ns: None,
+            });
         }
         let mut watch = Self {
             plan,

@@ -35,7 +35,10 @@ pub fn parse(stream: &str, count: i64, records: &[u8], payload: &[u8]) -> Record
     let malformed = |what: String| RecordError::Invalid(format!("a message of stream {stream:?} is malformed: {what}"));
     let expected = usize::try_from(count).ok().and_then(|n| n.checked_mul(RECORD_BYTES));
     if expected != Some(records.len()) {
-        return Err(malformed(format!("{} bytes of records for {count} samples of {RECORD_BYTES} bytes", records.len())));
+        return Err(malformed(format!(
+            "{} bytes of records for {count} samples of {RECORD_BYTES} bytes",
+            records.len()
+        )));
     }
     let parsed: Option<Vec<WireRecord>> = records.chunks_exact(RECORD_BYTES).map(record).collect();
     let parsed = parsed.ok_or_else(|| malformed("a record is too short".to_owned()))?;

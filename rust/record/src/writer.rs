@@ -483,12 +483,7 @@ impl WriterThread {
     }
 }
 
-fn close_files(
-    episode: EpisodeWriter,
-    evidence: EvidenceWriter,
-    close: &str,
-    folder: &Path,
-) -> RecordResult<Files> {
+fn close_files(episode: EpisodeWriter, evidence: EvidenceWriter, close: &str, folder: &Path) -> RecordResult<Files> {
     let episode_digest = match episode.finish() {
         Ok(digest) => digest,
         Err(error) => {

@@ -126,6 +126,8 @@ impl Envelope {
         if begun || height < 0 {
             self.forget();
             self.fit();
+            // The window may have left a late reading's bin behind, but its own pair still counts for itself.
+            self.line.base = self.line.base.min(y - Line::rise(self.line.rate, x));
         }
     }
 

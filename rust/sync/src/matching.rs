@@ -12,9 +12,6 @@ use crate::order::ABSENT;
 /// Ticks that are judged by one comparison of whole blocks.
 const BLOCK: usize = 32;
 
-/// Stretches of ticks that are searched for side by side.
-const LANES: usize = 4;
-
 /// Where no sample matches, in columns of positions.
 pub const NO_MATCH: u32 = u32::MAX;
 
@@ -186,23 +183,14 @@ fn first_of_each(numbers: &[i64]) -> Vec<(i64, usize)> {
 
 /// A sampled stream: the nearest sample (ties: the earlier) within one nominal period. Returns how many ticks have one.
 pub fn sampled(ticks: &[i64], stamps: &[i64], period: i64, offsets: &mut [i64]) -> usize {
-    let mut match_one = |locator: &mut Locator, tick: usize| {
-        let t = ticks[tick];
-        let near = locator.nearest(t).filter(|&at| stamps[at].abs_diff(t) <= period.unsigned_abs());
-        offsets[tick] = near.map_or(ABSENT, |at| stamps[at].wrapping_sub(t));
-        usize::from(near.is_some())
-    };
-    // Each place is guessed from the one before, which makes one long chain of loads; several chains run side by side.
-    let mut lanes: [Locator; LANES] = std::array::from_fn(|_| Locator::new(stamps));
-    let stretch = ticks.len() / LANES;
+    let mut locator = Locator::new(stamps);
     let mut matched = 0;
-    for step in 0..stretch {
-        for (lane, locator) in lanes.iter_mut().enumerate() {
-            matched += match_one(locator, lane * stretch + step);
-        }
+    for (&t, out) in ticks.iter().zip(offsets) {
+        let near = locator.nearest(t).filter(|&at| stamps[at].abs_diff(t) <= period.unsigned_abs());
+        *out = near.map_or(ABSENT, |at| stamps[at].wrapping_sub(t));
+        matched += usize::from(near.is_some());
     }
-    let last = &mut lanes[LANES - 1];
-    matched + (LANES * stretch..ticks.len()).map(|tick| match_one(last, tick)).sum::<usize>()
+    matched
 }
 
 /// An interpolated stream: samples on both sides (one at the tick is on both) not further apart than `max_gap`.

@@ -37,17 +37,22 @@ impl Reach {
             return false;
         }
         let u = uncertainty as i32;
+        let n = offsets.len().min(CHUNK);
+        // First apart into halves of 32 bits, then on with these alone: that vectorises four abreast.
+        let (mut upper, mut lower) = ([0_i32; CHUNK], [0_i32; CHUNK]);
+        for ((upper, lower), &offset) in upper.iter_mut().zip(&mut lower).zip(offsets) {
+            (*upper, *lower) = ((offset >> 32) as i32, offset as i32);
+        }
         let mut beyond = 0;
-        let columns = self.high.iter_mut().zip(&mut self.low).zip(&mut self.streams);
-        for (((high, low), streams), &offset) in columns.zip(offsets) {
-            // By halves of 32 bits: the upper one of ABSENT is as no other's that fits; else it is all sign.
-            let (upper, narrow) = ((offset >> 32) as i32, offset as i32);
-            let there = upper != (ABSENT >> 32) as i32;
-            let cut_off = (upper ^ (narrow >> 31)) | (narrow.wrapping_add(LIMIT as i32) & !(2 * LIMIT as i32 - 1));
-            beyond |= if there { cut_off } else { narrow };
-            *high = (*high).max(if there { narrow.wrapping_add(u) } else { NONE });
-            *low = (*low).min(if there { narrow.wrapping_sub(u) } else { i32::MAX });
-            *streams += i32::from(there);
+        let columns = self.high[..n].iter_mut().zip(&mut self.low[..n]).zip(&mut self.streams[..n]);
+        for (((high, low), streams), (&upper, &lower)) in columns.zip(upper.iter().zip(&lower)) {
+            // The upper half of ABSENT is as no other's that fits; else it is all sign. Masks, not branches.
+            let absent = -i32::from(upper == (ABSENT >> 32) as i32);
+            let cut_off = (upper ^ (lower >> 31)) | (lower.wrapping_add(LIMIT as i32) & !(2 * LIMIT as i32 - 1));
+            beyond |= (cut_off & !absent) | (lower & absent);
+            *high = (*high).max((lower.wrapping_add(u) & !absent) | (NONE & absent));
+            *low = (*low).min((lower.wrapping_sub(u) & !absent) | (i32::MAX & absent));
+            *streams += absent + 1;
         }
         beyond == 0
     }

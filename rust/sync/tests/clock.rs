@@ -293,6 +293,16 @@ fn nothing_overflows_at_the_ends_of_int64() {
 }
 
 #[test]
+fn a_reading_older_than_the_window_is_still_not_mapped_after_its_arrival() {
+    let mut map = ClockMap::new(ClockConfig { window_ns: 100_000_000, ..ClockConfig::default() }).unwrap();
+    for i in 0..100 {
+        map.push(i * 10_000_000, Some(i * 10_000_000 + 1000));
+    }
+    let old = map.push(300_000_000, Some(300_000_900));
+    assert!(!old.split && old.rig_ns <= 300_000_900, "{old:?}");
+}
+
+#[test]
 fn a_config_that_no_device_can_have_is_refused() {
     for bad in [
         ClockConfig { window_ns: 0, ..config() },

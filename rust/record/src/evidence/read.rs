@@ -8,7 +8,7 @@ use mcap::records::op;
 use super::layout;
 use crate::error::{RecordError, RecordResult};
 use crate::recover::HOLE_PREFIX;
-use crate::scan::{self, Chunk, ChunkEntry, ChannelRecord, MAGIC, RECORD_HEAD, Source};
+use crate::scan::{self, ChannelRecord, Chunk, ChunkEntry, MAGIC, RECORD_HEAD, Source};
 
 /// Everything that the evidence of one take says.
 #[derive(Debug, Default)]
@@ -73,7 +73,10 @@ pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
         return Err(unreadable("it does not begin as MCAP does; recover the episode or restore the file".to_owned()));
     }
     let torn = |offset: u64| {
-        unreadable(format!("it breaks off or is damaged at byte {offset} of {}; recover the episode first", source.len()))
+        unreadable(format!(
+            "it breaks off or is damaged at byte {offset} of {}; recover the episode first",
+            source.len()
+        ))
     };
     let mut reader = Reader::new(decompressed_limit(source.len()));
     let mut offset = MAGIC.len() as u64;
@@ -84,9 +87,9 @@ pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
         match opcode {
             op::CHUNK => {
                 let chunk = Chunk::decode(body()?);
-                chunk
-                    .and_then(|chunk| reader.chunk(&chunk))
-                    .map_err(|what| unreadable(format!("the chunk at byte {offset} cannot be used, {what}; recover the episode first")))?;
+                chunk.and_then(|chunk| reader.chunk(&chunk)).map_err(|what| {
+                    unreadable(format!("the chunk at byte {offset} cannot be used, {what}; recover the episode first"))
+                })?;
             }
             op::ATTACHMENT => {
                 let attachment = scan::attachment(&body()?).ok_or_else(|| torn(offset))?;
@@ -202,7 +205,10 @@ impl Reader {
             if layout_known && complete {
                 Ok(())
             } else {
-                Err(format!("channel {:?} lacks columns that this version reads, or is laid out otherwise", channel.topic))
+                Err(format!(
+                    "channel {:?} lacks columns that this version reads, or is laid out otherwise",
+                    channel.topic
+                ))
             }
         };
         let target = match channel.topic.as_str() {
@@ -241,9 +247,7 @@ impl Reader {
             }
             Some(Target::Edges) => &mut self.out.edges,
             Some(Target::Ticks) => &mut self.out.ticks,
-            Some(Target::Samples(stream)) => {
-                self.out.samples.get_mut(stream).ok_or("a sample channel has no table")?
-            }
+            Some(Target::Samples(stream)) => self.out.samples.get_mut(stream).ok_or("a sample channel has no table")?,
         };
         layout::decode(data, &mut table.columns)
     }

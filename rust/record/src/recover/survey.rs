@@ -7,7 +7,7 @@ use mcap::records::op;
 
 use super::Hole;
 use crate::error::RecordResult;
-use crate::scan::{self, Chunk, ChunkEntry, ChunkHead, ChannelRecord, Fields, MAGIC, MAX_RECORD, RECORD_HEAD, Source};
+use crate::scan::{self, ChannelRecord, Chunk, ChunkEntry, ChunkHead, Fields, MAGIC, MAX_RECORD, RECORD_HEAD, Source};
 
 /// How much is searched at a time.
 const WINDOW: u64 = 1 << 20;
@@ -193,7 +193,7 @@ impl Walk<'_> {
         // A chunk that broke off still says in its header which time it covers.
         let begun = self.source.read(start, RECORD_HEAD + 64)?;
         let head = match begun.split_first() {
-            Some((&op::CHUNK, rest)) => rest.get(8..).and_then(|bytes| ChunkHead::begun(bytes)),
+            Some((&op::CHUNK, rest)) => rest.get(8..).and_then(ChunkHead::begun),
             _ => None,
         };
         if head.is_some() {
@@ -291,7 +291,8 @@ fn next_sound(source: &Source, from: u64) -> RecordResult<Option<u64>> {
         for (at, head) in (start..).zip(window.windows(9)) {
             let mut fields = Fields::new(head);
             let Some((opcode, length)) = fields.u8().zip(fields.u64()) else { continue };
-            if length <= source.len() - at - RECORD_HEAD && length <= MAX_RECORD && proves(source, at, opcode, length)? {
+            if length <= source.len() - at - RECORD_HEAD && length <= MAX_RECORD && proves(source, at, opcode, length)?
+            {
                 return Ok(Some(at));
             }
         }
@@ -307,7 +308,9 @@ fn proves(source: &Source, at: u64, opcode: u8, length: u64) -> RecordResult<boo
             let head = source.read(body, length.min(64))?;
             ChunkHead::plausible(&head, length).is_some() && Chunk::decode(source.read(body, length)?).is_ok()
         }
-        op::ATTACHMENT => length >= 40 && scan::attachment(&source.read(body, length)?).is_some_and(|a| !a.name.is_empty()),
+        op::ATTACHMENT => {
+            length >= 40 && scan::attachment(&source.read(body, length)?).is_some_and(|a| !a.name.is_empty())
+        }
         op::METADATA => {
             // No checksum: only records of ours are believed.
             let head = source.read(body, 14)?;

@@ -36,11 +36,18 @@ pub fn verify(path: &Path, expected: &BTreeMap<u16, u64>) -> Result<(), String> 
     let statistics = summary(open()?)?;
     let stated: BTreeMap<u16, u64> = statistics.channel_message_counts.into_iter().filter(|(_, n)| *n > 0).collect();
     if stated != counts || statistics.message_count != total(&counts) {
-        return Err(format!("its statistics count {} messages and it holds {}", statistics.message_count, total(&counts)));
+        return Err(format!(
+            "its statistics count {} messages and it holds {}",
+            statistics.message_count,
+            total(&counts)
+        ));
     }
     let stated = (statistics.message_start_time, statistics.message_end_time);
     if bounds.is_some_and(|found| found != stated) {
-        return Err(format!("its statistics say that messages run from {} to {} ns, which they do not", stated.0, stated.1));
+        return Err(format!(
+            "its statistics say that messages run from {} to {} ns, which they do not",
+            stated.0, stated.1
+        ));
     }
     Ok(())
 }
@@ -72,7 +79,8 @@ mod tests {
         let mut writer = mcap::Writer::new(File::create(path).unwrap()).unwrap();
         let id = writer.add_channel(0, "/a", "json", &BTreeMap::new()).unwrap();
         for time in times {
-            let header = mcap::records::MessageHeader { channel_id: id, sequence: 0, log_time: *time, publish_time: *time };
+            let header =
+                mcap::records::MessageHeader { channel_id: id, sequence: 0, log_time: *time, publish_time: *time };
             writer.write_to_known_channel(&header, b"x").unwrap();
         }
         writer.finish().unwrap();

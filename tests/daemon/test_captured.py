@@ -1,0 +1,162 @@
+"""The daemon with real workers, a real recorder and real signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from firsthand_edge import _core
+from firsthand_edge.errors import UsageError
+from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spool.spool import Spool
+from tests.daemon.rigs import gone, record, running, until, wait_ticks, write_rig
+
+
+def spool_of(rig) -> Spool:
+    return Spool(rig.state / "spool", RigKey.load_or_create(rig.state / "keys"))
+
+
+def codes(summary: dict) -> list[str]:
+    return [reason["code"] for reason in summary["report"]["reasons"]]
+
+
+def test_a_clean_take_is_accepted_and_every_column_of_its_balance_adds_up(tmp_path):
+    with running(tmp_path) as rig:
+        summary = record(rig, seconds=1.5)
+        assert codes(summary) == []
+        assert summary["state"] == "accepted"
+        manifest = spool_of(rig).committed(spool_of(rig).find(summary["episode"])).manifest
+    assert manifest.consent.state == "not_checked"
+    for name, row in manifest.balance.items():
+        assert row.faults() == [], name
+        assert row.exposures == row.durable > 0
+    assert manifest.balance["head"].pulses == manifest.balance["head"].exposures
+
+
+def test_another_process_reads_tick_figures_while_the_take_runs(tmp_path):
+    with running(tmp_path) as rig:
+        rig.begin(number=1)
+        wait_ticks(rig, 30)
+        script = (
+            "import sys, json, pathlib; from firsthand_edge import _core; "
+            "page = _core.LivePage(pathlib.Path(sys.argv[1])).read(); "
+            "print(json.dumps([page['recording'], page['tick'], page['residual_ns'], sorted(page['streams'])]))"
+        )
+        out = subprocess.run(
+            [sys.executable, "-c", script, str(rig.run_dir / "live")], capture_output=True, text=True, check=True
+        ).stdout
+        rig.call("stop_take", timeout_s=60)
+    recording, tick, residual, streams = json.loads(out)
+    assert recording
+    assert tick >= 30
+    assert 0 <= residual < 2_000_000
+    assert streams == ["head", "imu", "wrist"]
+
+
+def test_a_segfault_of_a_worker_costs_its_stream_and_nothing_else(tmp_path):
+    with running(tmp_path) as rig:
+        rig.begin(number=1)
+        wait_ticks(rig, 30)
+        pid = rig.call("status", timeout_s=5)["pids"]["wrist"]
+        os.kill(pid, signal.SIGSEGV)
+        until(lambda: rig.call("status", timeout_s=5)["pids"].get("wrist", pid) != pid, "a new worker")
+        wait_ticks(rig, 150)
+        summary = rig.call("stop_take", timeout_s=60)
+        spool = spool_of(rig)
+        episode = spool.find(summary["episode"])
+        balance = spool.committed(episode).manifest.balance
+        events = _core.read_evidence(episode.path / "evidence.mcap")["events"]
+        second = record(rig, number=2, seconds=1.0)
+    assert summary["state"] == "rejected"
+    wrist = [r for r in summary["report"]["reasons"] if r.get("stream") == "wrist"]
+    assert wrist, codes(summary)
+    assert all(r.get("stream") == "wrist" for r in summary["report"]["reasons"])
+    assert any("SIGSEGV" in str(r.get("cause", "")) for r in wrist)
+    assert any("worker_died" in event for event in events)
+    for name in ("head", "imu"):
+        assert balance[name].exposures == balance[name].durable
+        assert balance[name].faults() == []
+    assert second["state"] == "accepted", codes(second)
+
+
+def test_after_sigkill_nobody_is_left_and_the_take_is_recovered_and_rejected(tmp_path):
+    with running(tmp_path) as rig:
+        episode = rig.begin(number=1)
+        wait_ticks(rig, 120)
+        pids = rig.call("status", timeout_s=5)["pids"]
+        rig.kill_daemon()
+        until(lambda: all(gone(pid) for pid in pids.values()), "the end of all children", limit_s=3.0)
+        rig.start_daemon()
+        summary = rig.call("episode", timeout_s=10, episode=episode)
+        assert summary["state"] == "rejected"
+        assert "record.torn" in codes(summary)
+        assert summary["report"]["span"]["ticks"] > 30
+        second = record(rig, number=2, seconds=1.0)
+    assert second["state"] == "accepted", codes(second)
+    assert [e.id for e in spool_of(rig).episodes()] == sorted([episode, second["episode"]])
+
+
+def test_the_recorders_death_tears_the_take_and_the_next_one_works(tmp_path):
+    with running(tmp_path) as rig:
+        episode = rig.begin(number=1)
+        wait_ticks(rig, 90)
+        os.kill(rig.call("status", timeout_s=5)["pids"]["recorder"], signal.SIGKILL)
+        until(lambda: rig.call("status", timeout_s=30)["phase"] != "recording", "the end of the take")
+        assert "record.torn" in codes(rig.call("episode", timeout_s=10, episode=episode))
+        assert record(rig, number=2, seconds=1.0)["state"] == "accepted"
+
+
+def test_sigterm_in_mid_take_seals_and_judges_it(tmp_path):
+    with running(tmp_path) as rig:
+        episode = rig.begin(number=1)
+        wait_ticks(rig, 60)
+        rig.close()
+        assert spool_of(rig).find(episode).state == "accepted"
+
+
+def test_one_daemon_a_state_directory(tmp_path):
+    with running(tmp_path) as rig:
+        second = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "firsthand_edge.daemon.captured",
+                "--rig",
+                str(tmp_path / "rig.toml"),
+                "--state",
+                str(rig.state),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    assert second.returncode == UsageError.exit_status
+    assert "another daemon runs on" in second.stderr
+
+
+def test_takes_follow_one_another(tmp_path):
+    with running(tmp_path) as rig:
+        with pytest.raises(Exception, match="no take is running"):
+            rig.call("stop_take", timeout_s=5)
+        rig.begin(number=1)
+        with pytest.raises(Exception, match="take 1 is running"):
+            rig.call("start_take", timeout_s=5, number=2)
+        with pytest.raises(Exception, match="does not know"):
+            rig.call("fly", timeout_s=5)
+        rig.call("stop_take", timeout_s=60)
+
+
+def test_a_rig_without_a_required_stream_is_unfit_before_the_first_take(tmp_path):
+    path = write_rig(tmp_path)
+    path.write_text(path.read_text().replace('name = "wrist"', 'name = "elbow"'))
+    done = subprocess.run(
+        [sys.executable, "-m", "firsthand_edge.daemon.captured", "--rig", str(path), "--state", str(tmp_path / "s")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 5
+    assert "no device delivers wrist, which the spec requires" in done.stderr

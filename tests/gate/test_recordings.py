@@ -1,0 +1,152 @@
+"""Anybody's MCAP as channels of stamps."""
+
+import numpy as np
+import pytest
+
+from firsthand_edge.errors import RecordingUnreadable, UsageError
+from firsthand_edge.gate.recordings import classify, read_recording
+from firsthand_edge.model import Kind
+from tests.gate import foreign
+from tests.gate.foreign import Bag
+
+START = 1_764_537_600_000_000_000
+P = 50_000_000
+
+
+def bag(path, *, header=lambda i: START + i * P, count=40):
+    made = Bag(path).topic("/cam/image", "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+    made.topic("/imu", "sensor_msgs/msg/Imu", foreign.IMU_ROS2)
+    made.topic("/chatter", "std_msgs/msg/String", foreign.STRING_ROS2)
+    made.topic("/button", "std_msgs/msg/String", foreign.STRING_ROS2)
+    for i in range(count):
+        log = START + i * P + 47_000_000 + (i * 17 % 41) * 1_000_000  # on receipt, late and jittered
+        made.add("/cam/image", log, foreign.cdr(header(i)), publish_ns=START + i * P + 1)
+        made.add("/imu", START + i * P + 9, foreign.cdr(START + i * P))
+        made.add("/chatter", START + i * P + 11, b"\x00\x01\x00\x00")
+    return made.add("/button", START + 3, b"").add("/button", START + 7, b"").write()
+
+
+def kinds(found):
+    return {channel.name: channel.kind for channel in found.channels}
+
+
+def test_channels_are_what_they_hold(tmp_path):
+    found = read_recording(bag(tmp_path / "a.mcap"))
+    assert kinds(found) == {
+        "/cam/image": Kind.TRIGGERED,
+        "/imu": Kind.SAMPLED,
+        "/chatter": Kind.INTERPOLATED,
+        "/button": Kind.EVENT,
+    }
+    assert {c.name: c.stamps for c in found.channels} == {
+        "/cam/image": "header",
+        "/imu": "header",
+        "/chatter": "log",
+        "/button": "log",
+    }
+
+
+@pytest.mark.parametrize(("stamps", "offset"), [(None, 0), ("header", 0), ("log", 47_000_000), ("publish", 1)])
+def test_which_times_are_taken(tmp_path, stamps, offset):
+    image = read_recording(bag(tmp_path / "a.mcap"), stamps=stamps).channel("cam/image")
+    assert image.times_ns[0] == START + offset
+    assert image.stamps == (stamps or "header")
+
+
+def test_k52_capture_times_are_the_same_in_any_order_of_the_file(tmp_path):
+    topic = ("/cam", "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+    files = []
+    for name, in_order in (("log.mcap", True), ("file.mcap", False)):
+        made = Bag(tmp_path / name).topic(*topic)
+        for i in range(30):
+            log = START + i * P + (i * 17 % 41) * 1_000_000
+            made.add("/cam", log, foreign.cdr(START + i * P), publish_ns=START + i * P)
+        files.append(made.write(in_order=in_order))
+    one, two = (np.sort(read_recording(file).channel("cam").times_ns) for file in files)
+    assert (one == two).all()
+
+
+def test_headers_that_are_never_set_give_way_to_log_times(tmp_path):
+    found = read_recording(bag(tmp_path / "a.mcap", header=lambda i: 0))
+    assert found.channel("/cam/image").stamps == "log"
+    assert found.notes == ("/cam/image: no message's header carries a stamp, so its log times are used",)
+
+
+def test_a_header_that_is_asked_for_and_not_there_is_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match="choose --stamps log"):
+        read_recording(bag(tmp_path / "a.mcap", header=lambda i: 0), stamps="header")
+
+
+def test_single_unset_headers_are_counted(tmp_path):
+    found = read_recording(bag(tmp_path / "a.mcap", header=lambda i: 0 if i == 5 else START + i * P))
+    image = found.channel("/cam/image")
+    assert (image.times_ns.size, image.unstamped) == (39, 1)
+
+
+def test_foxglove_and_our_own_schemas(tmp_path):
+    made = Bag(tmp_path / "a.mcap")
+    made.topic(
+        "/head", "foxglove.CompressedImage", foreign.protobuf_schema(), encoding="protobuf", schema_encoding="protobuf"
+    )
+    made.topic("/json", "foxglove.CompressedImage", b"{}", encoding="json", schema_encoding="jsonschema")
+    made.topic("/raw", "firsthand.Record", b"", encoding="protobuf", schema_encoding="protobuf", metadata={"media": "raw/8"})
+    made.topic("/none", "", b"", encoding="json")
+    for i in range(9):
+        made.add("/head", START + i * P + 5, foreign.protobuf_image(START + i * P))
+        made.add("/json", START + i * P + 6, foreign.text_json(START + i * P))
+        made.add("/raw", START + i * P + 7, b"")
+        made.add("/none", START + i * P + 8, b"{}")
+    found = read_recording(made.write())
+    assert kinds(found) == {
+        "/head": Kind.TRIGGERED,
+        "/json": Kind.TRIGGERED,
+        "/raw": Kind.TRIGGERED,
+        "/none": Kind.INTERPOLATED,
+    }
+    assert found.channel("head").times_ns[0] == found.channel("json").times_ns[0] == START
+
+
+def test_a_channel_that_is_not_there_lists_those_that_are(tmp_path):
+    with pytest.raises(UsageError, match=r"no channel `cam`; name one of: /button \(event, 2 samples\), /cam/image"):
+        read_recording(bag(tmp_path / "a.mcap")).channel("cam")
+
+
+def test_what_cannot_be_read_is_one_sentence(tmp_path):
+    whole = bag(tmp_path / "a.mcap").read_bytes()
+    for size in (9, 100, len(whole) // 2, len(whole) - 9):
+        cut = tmp_path / "cut.mcap"
+        cut.write_bytes(whole[:size])
+        with pytest.raises(RecordingUnreadable, match="truncated or damaged"):
+            read_recording(cut)
+    (tmp_path / "text.txt").write_text("1\n2\n")
+    with pytest.raises(RecordingUnreadable, match="neither MCAP nor VRS"):
+        read_recording(tmp_path / "text.txt")
+    with pytest.raises(RecordingUnreadable, match="cannot be read"):
+        read_recording(tmp_path / "absent.mcap")
+    (tmp_path / "broken.vrs").write_bytes(b"VisionRe" + b"\x00" * 200)
+    with pytest.raises(RecordingUnreadable, match="truncated or damaged"):
+        read_recording(tmp_path / "broken.vrs")
+
+
+def test_damaged_bytes_within_a_chunk(tmp_path):
+    path = bag(tmp_path / "a.mcap")
+    data = bytearray(path.read_bytes())
+    data[300:340] = b"\xaa" * 40
+    path.write_bytes(data)
+    with pytest.raises(RecordingUnreadable, match="truncated or damaged"):
+        read_recording(path)
+
+
+@pytest.mark.parametrize(
+    ("times", "kind"),
+    [
+        (START + P * np.arange(50), Kind.INTERPOLATED),
+        (START + P * np.delete(np.arange(50), [7, 8, 20]), Kind.INTERPOLATED),
+        (START + P * np.arange(4), Kind.EVENT),
+        (START + (P * 1.6 ** np.arange(20)).astype(np.int64), Kind.EVENT),
+        (np.full(50, START), Kind.EVENT),
+        (np.empty(0, np.int64), Kind.EVENT),
+    ],
+)
+def test_periodic_or_not(times, kind):
+    assert classify(times.astype(np.int64)) is kind
