@@ -8,14 +8,17 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # One thread for everybody; read when the library is loaded.
 os.environ["POLARS_MAX_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 
 from bench.dataset import take
-from bench.line import Line
 from firsthand_edge import _core
+
+if TYPE_CHECKING:
+    from bench.line import Line
 
 IDS = ("match60", "verdict")
 """One module of this folder each, with `lines(take, *, rounds)`."""
@@ -42,7 +45,9 @@ def main() -> int:
         parser.error("the core is a debug build; build it in release mode (make setup)")
     recorded = take(round(arguments.hours * 3600))
     rounds = 25 if arguments.hours < 1 else 5
-    lines = [line for name in arguments.id or IDS for line in import_module(f"bench.{name}").lines(recorded, rounds=rounds)]
+    lines = [
+        line for name in arguments.id or IDS for line in import_module(f"bench.{name}").lines(recorded, rounds=rounds)
+    ]
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps([line.to_json() for line in lines], indent=2) + "\n")
     print(table(lines))

@@ -6,7 +6,8 @@ stamp as an int64 numpy array, -2**63 where none is near enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,9 @@ from bench.dataset import PERIOD_NS, Stamps, Take
 from bench.line import Line
 from bench.timing import interleaved
 from firsthand_edge import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NEAR_NS = PERIOD_NS // 2
 ABSENT = np.int64(-(2**63))
@@ -92,7 +96,7 @@ def lines(take: Take, *, rounds: int) -> list[Line]:
         "pandas": by_pandas,
         "bound": memory_bound,
     }
-    ns = interleaved({name: lambda way=way: way(reference, partners) for name, way in ways.items()}, rounds=rounds)
+    ns = interleaved({name: partial(way, reference, partners) for name, way in ways.items()}, rounds=rounds)
     pairs = reference.size * len(partners)
     return [
         Line("match60", f"{take.label}: core, a pair of frames", ns["core"] / pairs, "ns"),

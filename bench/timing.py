@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 def interleaved(candidates: Mapping[str, Callable[[], object]], *, rounds: int) -> dict[str, float]:

@@ -8,8 +8,8 @@ fault) and trusts nobody that stamps are in order; polars is told that they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from bench.dataset import CEILING_NS, IMU_PERIOD_NS, PERIOD_NS, Stamps, Take
 from bench.line import Line
 from bench.timing import interleaved
 from firsthand_edge import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ABSENT = -(2**63)
 NEAR_NS = PERIOD_NS // 2
@@ -42,7 +45,7 @@ def by_core(take: Take) -> Answer:
         "residual_ns": figures.residual_ns,
         "residual": [residual.median_ns, residual.p99_ns, residual.p999_ns, residual.max_ns],
         "over": residual.over_ceiling,
-        "worst": int(np.searchsorted(figures.tick, residual.worst_tick)),
+        "worst": int(np.searchsorted(figures.tick, residual.worst_tick or 0)),
         "streams": {
             name: [row.matched, row.offset_median_ns, row.offset_p99_abs_ns, row.offset_max_abs_ns]
             for name, row in figures.streams.items()
@@ -55,8 +58,8 @@ def judged(take: Take, reference: Stamps) -> slice:
     """The ticks of the span: sync.md section 3.3, for streams that start and end within a second of each other."""
     starts = [int(times[0]) for times in take.pictures]
     ends = [int(times[-1]) for times in take.pictures]
-    first = max(max(starts + [int(take.imu[0])]) - (PERIOD_NS - 1) // 2, int(take.imu[0]))
-    last = min(min(ends + [int(take.imu[-1])]) + (PERIOD_NS - 1) // 2, int(take.imu[-1]))
+    first = max(max([*starts, int(take.imu[0])]) - (PERIOD_NS - 1) // 2, int(take.imu[0]))
+    last = min(min([*ends, int(take.imu[-1])]) + (PERIOD_NS - 1) // 2, int(take.imu[-1]))
     return slice(int(np.searchsorted(reference, first)), int(np.searchsorted(reference, last, side="right")))
 
 
@@ -129,7 +132,8 @@ def summed_up(offsets: dict[str, tuple[Stamps, np.ndarray[Any, np.dtype[np.bool_
 
 def distinct(times: Stamps) -> Stamps:
     """Without repeats."""
-    return times[np.concatenate([[True], times[1:] != times[:-1]])]
+    first: Stamps = times[np.concatenate([[True], times[1:] != times[:-1]])]
+    return first
 
 
 def by_numpy(take: Take) -> Answer:
@@ -188,7 +192,7 @@ def lines(take: Take, *, rounds: int) -> list[Line]:
         "pandas": by_pandas,
         "bound": memory_bound,
     }
-    ns = interleaved({name: lambda way=way: way(take) for name, way in ways.items()}, rounds=rounds)
+    ns = interleaved({name: partial(way, take) for name, way in ways.items()}, rounds=rounds)
     return [
         Line("verdict", f"{take.label}: core, 7 streams and IMU", ns["core"] / 1e6, "ms"),
         Line("verdict", f"{take.label}: polars / core", ns["polars"] / ns["core"], "x", 8),

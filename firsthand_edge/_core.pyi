@@ -48,7 +48,8 @@ class Stream:
 
     The arrays are kept, not copied: do not write to them before `measure` has returned. `kind`: `triggered`, `sampled`,
     `interpolated` or `event` (anything else is a ValueError). `decimate`, `phase` and `trigger_index` (absent entries
-    allowed) are of triggered streams. Streams that give an equal `clock` share one clock map. `uncertainty_ns`: 0 to 2**60.
+    allowed) are of triggered streams. Streams that give an equal `clock` share one clock map. `uncertainty_ns`: 0 to
+    2**60.
     """
 
     def __new__(
@@ -149,8 +150,8 @@ def measure(
 ) -> Figures:
     """Measures required streams against the reference. With `edges_ns` they are the ticks and `reference` names them.
 
-    T is `period_ns`, else the period of the reference stream, else the median step. What the data lacks (no samples, one
-    sample, no overlap) makes figures that say so.
+    T is `period_ns`, else the period of the reference stream, else the median step. What the data lacks (no samples,
+    one sample, no overlap) makes figures that say so.
 
     Raises:
         ValueError: the call makes no sense: two streams of one name, a reference that is unknown, not triggered or
@@ -167,13 +168,13 @@ def quantile(values: _Int64, num: int, den: int) -> int | None:
 def match_nearest(
     reference_ns: _Int64, times_ns: _Int64, tolerance_ns: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """For each reference stamp the nearest of `times_ns` within `tolerance_ns` (itself included), as an as-of join does.
+    """For each reference stamp the nearest of `times_ns`, at most `tolerance_ns` away, as an as-of join does.
 
-    Both are in order, equal stamps are allowed, and a time may be taken twice: this is not the matching of sync.md, which
-    is mutual. Ties: the earlier time, of equal times the first.
+    Both are in order, equal stamps are allowed, and a time may be taken twice: this is not the matching of sync.md,
+    which is mutual. Ties: the earlier time, of equal times the first.
 
     Returns:
-        Positions in `times_ns` (2**32 - 1 where there is none) and offsets `time - reference` in ns (absent where none).
+        Positions in `times_ns` (2**32 - 1 where there is none) and offsets `time - reference` in ns (absent there).
 
     Raises:
         ValueError: stamps not in order or more than 2**63 - 1 ns apart, a negative tolerance, 2**32 - 1 times or more.
@@ -339,7 +340,8 @@ class Intake:
         Args:
             devices: JSON list of `DeviceInfo.to_json()`.
             plan: JSON object (reference, period_ns, ceiling_ns, latency_ns, streams: [{name, kind, period_ns, decimate,
-                phase, required}]). Optional: `edge_offset_ns`, from a trigger edge to the planned mid-exposure;
+                phase, required}]). Without `period_ns` there are no live ticks. Optional: `edge_offset_ns`, from a
+                trigger edge to the planned mid-exposure;
                 `lossless`, true for sources that can wait: `push` then waits for the disk instead of losing samples.
             live: File of the live page, made anew.
 
@@ -395,8 +397,8 @@ class Intake:
         Returns:
             {"counts": {stream: {"received", "written", "durable", "lost_queue", "lost_disk", "bytes", "sequence_gaps",
             "unparsed"}}, "files": {name: {"bytes", "blake3", "crc64nvme"}}, "malformed": messages refused since the
-            recorder started}. Of every stream, received = durable + lost_queue + lost_disk. `unparsed` payloads were not
-            what the media name promises and lie in `/<stream>/unparsed` as they came.
+            recorder started}. Of every stream, received = durable + lost_queue + lost_disk. `unparsed` payloads were
+            not what the media name promises and lie in `/<stream>/unparsed` as they came.
 
         Raises:
             ValueError: no take runs, or `close` is no JSON; nothing has changed.
@@ -416,9 +418,9 @@ class LivePage:
 
         Returns:
             {"take": str (JSON), "recording": bool, "tick": int (last final one, -1 before the first), "residual_ns",
-            "max_ns", "recent_max_ns" (of 60 ticks): int | None, "over": ticks over the ceiling, "late": int, "malformed":
-            int, "disk": str (why the disk refused, else empty), "updated_ns": `now_ns` of the last `advance`,
-            "final_ns": reference time of the last final tick, absent before the first, "streams": {name: {"received",
+            "max_ns", "recent_max_ns" (of 60 ticks): int | None, "over": ticks over the ceiling, "late": int,
+            "malformed": int, "disk": str (why the disk refused, else empty), "updated_ns": `now_ns` of the last
+            `advance`, "final_ns": reference time of the last final tick, absent before the first, "streams": {name: {"received",
             "written", "durable", "lost_queue", "lost_disk", "sequence_gaps", "rate_mhz" (of the last second, in
             thousandths of a hertz), "offset_ns": int | None (to the reference at the last final tick), "last_ns",
             "frozen_run" (samples in a row with the same payload; 1 is healthy)}}}.

@@ -133,10 +133,11 @@ def make_folder(path: Path) -> None:
     """Makes a folder and its parents where they are not there, each durable."""
     if path.is_dir():
         return
-    if path.exists():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(path))
     make_folder(path.parent)
-    path.mkdir(exist_ok=True)
+    try:
+        path.mkdir(exist_ok=True)  # another process may have been first
+    except FileExistsError as exc:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(path)) from exc
     fsync_folder(path.parent)
 
 

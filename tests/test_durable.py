@@ -32,7 +32,7 @@ def test_order_is_write_fsync_rename_fsync_of_the_folder(tmp_path: Path, monkeyp
     real_write, real_fsync, real_rename = os.write, os.fsync, durable.rename_new
 
     def fsync(descriptor: int) -> None:
-        trace.append("fsync " + Path(os.readlink(f"/proc/self/fd/{descriptor}")).suffix)
+        trace.append("fsync " + Path(f"/proc/self/fd/{descriptor}").readlink().suffix)
         real_fsync(descriptor)
 
     def write(descriptor: int, data: Any) -> int:

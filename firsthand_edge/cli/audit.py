@@ -12,8 +12,6 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from firsthand_edge.gate.verdict import Judgement
-
 __all__ = ["audit"]
 
 
@@ -71,7 +69,12 @@ def audit(
         stamps=stamps,
     )
     if plot is not None:
-        _write_picture(found, plot, recording.name if recording is not None else "Lists of stamps")
+        from firsthand_edge.cli.picture import write_picture
+        from firsthand_edge.gate.charts import Series
+        from firsthand_edge.gate.picture import Panel
+
+        title = recording.name if recording is not None else "Lists of stamps"
+        write_picture(plot, [Panel(title, found.report, Series.of(found.figures))])
     if json:
         from firsthand_edge.gate.report import report_bytes
 
@@ -79,18 +82,6 @@ def audit(
     else:
         _print(found.report, plot)
     return 0 if found.verdict.accepted else 1
-
-
-def _write_picture(found: Judgement, plot: Path, title: str) -> None:
-    from firsthand_edge.errors import DiskError
-    from firsthand_edge.gate.charts import Series
-    from firsthand_edge.gate.picture import Panel, render
-
-    page = render([Panel(title, found.report, Series.of(found.figures))])
-    try:
-        plot.write_text(page, encoding="utf-8")
-    except OSError as exc:
-        raise DiskError(f"{plot} cannot be written ({exc.strerror}); name a file in a folder that can") from exc
 
 
 def _print(report: Mapping[str, Any], plot: Path | None) -> None:

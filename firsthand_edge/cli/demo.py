@@ -35,11 +35,13 @@ class DemoTake:
     reason: str | None = None
     warning: str | None = None
     trimmed_start: int | None = None
+    wraps: bool = False
+    """Every device's counter wraps within the take."""
     killed: bool = False
 
 
 TAKES = (
-    DemoTake(1, "clean", 6.5, accepted=True),
+    DemoTake(1, "clean; every counter wraps", 6.5, accepted=True, wraps=True),
     DemoTake(2, "wrist_left repeats its last picture while its stamps go on", 4.0, False, "picture.frozen"),
     DemoTake(
         3, "stereo misses the first pulse", 4.0, accepted=True, warning="trigger.first_missed", trimmed_start=1
@@ -63,6 +65,9 @@ def shortfalls(take: DemoTake, summary: Mapping[str, Any]) -> list[str]:
         out.append(f"{take.warning} is not among its warnings")
     if take.trimmed_start is not None and report["span"]["trimmed_start"] != take.trimmed_start:
         out.append(f"trimmed_start is {report['span']['trimmed_start']}, not {take.trimmed_start}")
+    if take.wraps:
+        still = [name for name, stream in report["streams"].items() if not stream["wraps"]]
+        out += [f"the counter behind {name} did not wrap" for name in still]
     return out
 
 

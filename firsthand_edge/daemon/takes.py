@@ -158,9 +158,8 @@ class Rig:
 
     def preview(self) -> None:
         """Lets the devices deliver without recording, so that clock maps settle."""
-        if self._loaded.file.trigger.kind == "simulated":
-            self._arm()
-            self._start_pulses(take=0)
+        self._arm()
+        self._start_pulses(take=0)
 
     def _arm(self) -> None:
         self._epoch += 1
@@ -168,9 +167,9 @@ class Rig:
         self._supervisor.arm(self._epoch, timeout_s=ARM_LIMIT_S)
 
     def unsettled(self) -> set[str]:
-        """Devices that are judged and whose clock map is not settled yet; recordings bring their own warm-up."""
+        """Devices that are judged and whose clock map is not settled yet; of recordings, whose warm-up still plays."""
         if self._loaded.file.trigger.kind == "replayed":
-            return set()
+            return set(self._devices) - self._ended
         judged = {s.name for s in self._loaded.spec.streams if s.required and s.kind is not Kind.EVENT}
         settled = self._ask("status", timeout_s=ARM_LIMIT_S)["settled"]
         return {
@@ -191,6 +190,7 @@ class Rig:
         self._require_room(episode.path)
         self._stop_pulses()
         self._supervisor.disarm(drain_s=0.0, timeout_s=ARM_LIMIT_S)
+        self._wait_end_markers()
         self._episode = episode
         self._take = self._describe(episode, number)
         self._deaths.clear()
@@ -300,10 +300,11 @@ class Rig:
         return self._trigger.stop()
 
     def _wait_end_markers(self) -> None:
-        """Waits until every stream said that it sent everything; a dead worker's streams never will."""
+        """Waits until all that was sent in this epoch has arrived; a dead worker's streams never say so."""
         deadline = time.monotonic() + DRAIN_LIMIT_S
         while time.monotonic() < deadline:
-            if all(self._ask("status", timeout_s=ARM_LIMIT_S)["ended"].values()):
+            ended = self._ask("status", timeout_s=ARM_LIMIT_S)["ended"]
+            if all(epoch >= self._epoch for epoch in ended.values()):
                 return
             time.sleep(POLL_S)
 

@@ -18,7 +18,7 @@ from firsthand_edge.gate.wording import count, ms, percent
 from firsthand_edge.model import ABSENT, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -56,7 +56,8 @@ class Series:
     kinds: Mapping[str, Kind]
     grids: Mapping[str, tuple[int, int]]
     """Per stream `decimate` and phase: at which ticks it is expected."""
-    periods_ns: int
+    frozen_ns: Mapping[str, tuple[int, int]]
+    """Per stream with pictures, the reference too: from when to when its longest run of equal pictures lasts."""
 
     @classmethod
     def of(cls, figures: Figures) -> Series | None:
@@ -72,7 +73,11 @@ class Series:
             offset_ns={facts.name: sync.offset_ns(facts.name) for facts in others},
             kinds={facts.name: facts.kind for facts in others},
             grids={f.name: (sync.streams[f.name].decimate, sync.streams[f.name].phase) for f in others},
-            periods_ns=sync.period_ns,
+            frozen_ns={
+                facts.name: (facts.frozen.start_ns, facts.frozen.end_ns)
+                for facts in figures.judged
+                if facts.frozen is not None and facts.frozen.start_ns is not None and facts.frozen.end_ns is not None
+            },
         )
 
     def expected(self, name: str) -> npt.NDArray[np.bool_]:
@@ -92,7 +97,9 @@ class Series:
         for place in skipped.tolist():
             begin, end = int(self.reference_ns[place]), int(self.reference_ns[place + 1])
             marks = min(int(self.tick[place + 1] - self.tick[place]) - 1, PLOT)
-            parts.append(np.array([begin + (end - begin) * n // (marks + 1) for n in range(1, marks + 1)], dtype=np.int64))
+            parts.append(
+                np.array([begin + (end - begin) * n // (marks + 1) for n in range(1, marks + 1)], dtype=np.int64)
+            )
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
@@ -126,6 +133,7 @@ class _Chart:
         self._scale = _Scale(int(series.reference_ns[0]), int(series.reference_ns[-1]))
         self._ceiling_ns = ceiling_ns
         self._parts: list[str] = []
+        self._marks: list[str] = []
         self._top = TOP
 
     def cover(self, name: str, text: str, gone_ns: Int64) -> None:
@@ -182,6 +190,17 @@ class _Chart:
             self._parts.append(f'<path class="rug" d="{marks}"/>')
         self._top += ROW
 
+    def mark(self, span_ns: tuple[int, int] | None, height: int) -> None:
+        """Marks in the next row from when to when its pictures stood still."""
+        if span_ns is None:
+            return
+        begin, end = self._scale.column(np.array(span_ns, dtype=np.int64)).tolist()
+        left, width = LABEL + begin, max(2, end - begin)
+        self._marks.append(
+            f'<rect class="frozen" x="{left}" y="{self._top - 2}" width="{width}" height="{height - 20}" rx="2"/>'
+            f'<text class="axis bad" x="{left + 4}" y="{self._top + 9}">frozen</text>'
+        )
+
     def svg(self, title: str) -> str:
         """The finished picture."""
         grid = "".join(
@@ -194,7 +213,7 @@ class _Chart:
             f"<title>{escape(title)}</title>"
             f'<text class="axis" x="{LABEL}" y="{TOP - 8}">over time</text>'
             f'<text class="axis" x="{LABEL + PLOT + GAP}" y="{TOP - 8}">how often (root scale)</text>'
-            f"{grid}{''.join(self._parts)}</svg>"
+            f"{grid}{''.join(self._parts)}{''.join(self._marks)}</svg>"
         )
 
     def _label(self, name: str, lines: list[str], *, fault: bool) -> None:
@@ -279,19 +298,22 @@ class _Row:
         return axis + "".join(bars)
 
 
-def chart(series: Series, *, ceiling_ns: int, reference: str) -> str:
+def chart(series: Series, *, ceiling_ns: int, reference: str, frozen: Collection[str] = ()) -> str:
     """One SVG: the residual of all streams, then a row a stream.
 
     Args:
         series: What was measured, tick by tick.
         ceiling_ns: Drawn as a line in every row.
         reference: Name of the reference; its row shows its absent ticks.
+        frozen: Streams whose run of equal pictures is marked.
     """
     if series.tick.size == 0:
         return ""
     drawn = _Chart(series, ceiling_ns)
     drawn.offsets("worst pair", "residual R", series.residual_ns)
     absent = series.absent_ns()
+    marked = {name: span for name, span in series.frozen_ns.items() if name in frozen}
+    drawn.mark(marked.get(reference), COVER_ROW)
     drawn.cover(reference, f"reference, {count(series.absent, 'tick')} absent", absent)
     for name in sorted(series.offset_ns):
         offsets, expected = series.offset_ns[name], series.expected(name)
@@ -300,5 +322,6 @@ def chart(series: Series, *, ceiling_ns: int, reference: str) -> str:
         if series.kinds[name] is Kind.INTERPOLATED:
             drawn.cover(name, f"interpolated, {lack}", gone)
         else:
+            drawn.mark(marked.get(name), ROW)
             drawn.offsets(name, lack, offsets, gone)
     return drawn.svg(f"Offsets to {reference} over time, with the ceiling of {ms(ceiling_ns)}")

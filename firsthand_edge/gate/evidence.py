@@ -1,45 +1,24 @@
-"""Evidence to figures: device stamps are mapped again, held against what was recorded live, and measured.
-
-Nothing here looks at footage. The clock of each device is mapped from the evidence's own pairs, in the recorder's
-order of receipt, one map an incarnation of its worker; the warm-up pairs feed the map and are no part of the take.
-"""
+"""What judging needs of an episode and no picture: `evidence.mcap`, read and checked for shape."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from firsthand_edge import _core
-from firsthand_edge.clock.exposure import mid_exposure
-from firsthand_edge.errors import CannotJudge, RecordingUnreadable
-from firsthand_edge.gate.figures import (
-    Death,
-    DomainChange,
-    Facts,
-    Future,
-    Grade,
-    Loss,
-    Stamps,
-    edges_of,
-    frozen_run,
-    span_of,
-)
-from firsthand_edge.gate.matching import TakeStream, match
-from firsthand_edge.model import ABSENT, DeviceInfo, Domain, Kind, StampPoint
+from firsthand_edge.errors import RecordingUnreadable
+from firsthand_edge.model import DeviceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from firsthand_edge.gate.figures import Figures, Int64
-    from firsthand_edge.gate.limits import Limits
-    from firsthand_edge.model import StreamInfo
-    from firsthand_edge.spec.document import Spec, StreamSpec
+    from firsthand_edge.gate.figures import Int64
 
-__all__ = ["Columns", "Evidence", "figures_of"]
+__all__ = ["COLUMNS", "Columns", "Evidence"]
 
 COLUMNS = (
     "received",
@@ -56,7 +35,6 @@ COLUMNS = (
     "digest",
     "rig_ns",
 )
-PICTURES = ("picture/", "video/", "raw/")
 
 Columns = dict[str, "Int64"]
 """One stream's samples: equal-length (n,) int64 columns by name (`COLUMNS`), in order of receipt."""
@@ -120,291 +98,3 @@ def _document(text: str) -> dict[str, Any]:
 def _in_order(columns: Mapping[str, Int64]) -> Columns:
     order = np.argsort(columns["received"], kind="stable")
     return {name: columns[name][order] for name in COLUMNS}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Mapped:
-    """A stream's rows, warm-up included, with its clock mapped again; ABSENT where the row has no stamp."""
-
-    device_ns: Int64
-    clock_ns: Int64
-    """Rig time of the stamped instant, before mid-exposure."""
-    uncertainty_ns: Int64
-    wraps: int
-    splits: int
-
-
-def _map_device(device: DeviceInfo, samples: Mapping[str, Columns]) -> dict[str, _Mapped]:
-    """Maps one device clock from all its streams' readings, in order of receipt, one map an incarnation."""
-    names = [stream.name for stream in device.streams if stream.name in samples]
-    if not names:
-        return {}
-    sizes = [samples[name]["received"].size for name in names]
-
-    def joined(column: str) -> Int64:
-        return np.concatenate([samples[name][column] for name in names])
-
-    received, incarnation = joined("received"), joined("incarnation")
-    ticks, arrival, domain = joined("device_ticks"), joined("arrival_ns"), joined("domain")
-    # Another clock's stamps teach this clock's map nothing (sync.md section 1).
-    usable = (ticks != ABSENT) & (domain == device.domain.value)
-    device_ns, clock_ns, uncertainty = (np.full(received.size, ABSENT, dtype=np.int64) for _ in range(3))
-    wraps = splits = 0
-    for number in np.unique(incarnation[usable]):
-        rows = np.flatnonzero(usable & (incarnation == number))
-        rows = rows[np.argsort(received[rows], kind="stable")]
-        mapped = _core.map_clock(
-            ticks[rows],
-            arrival[rows],
-            bits=device.counter.bits,
-            tick_num=device.counter.tick_num,
-            tick_den=device.counter.tick_den,
-            min_delay_ns=device.min_delay_ns,
-            min_delay_bound_ns=device.min_delay_bound_ns or 0,
-            identity=device.identity_map,
-        )
-        device_ns[rows], clock_ns[rows], uncertainty[rows] = mapped.device_ns, mapped.rig_ns, mapped.uncertainty_ns
-        wraps += mapped.wraps
-        splits += int(mapped.splits.size)
-    cuts = np.cumsum(sizes)[:-1]
-    parts = zip(*(np.split(column, cuts) for column in (device_ns, clock_ns, uncertainty)), strict=True)
-    return {
-        name: _Mapped(own_device, own_clock, own_u, wraps, splits)
-        for name, (own_device, own_clock, own_u) in zip(names, parts, strict=True)
-    }
-
-
-def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
-    """All figures of an episode.
-
-    Args:
-        evidence: What was recorded.
-        spec: Which streams are judged, and how.
-        limits: `trim_max_ns`, `silence_max_ns` and `ceiling_ns` enter the measurement.
-
-    Raises:
-        CannotJudge: when the re-derived times are not the recorded ones: then evidence or software was changed, and no
-            verdict can be trusted.
-    """
-    notes: list[str] = []
-    streams: list[TakeStream] = []
-    seen: set[str] = set()
-    for device in evidence.devices:
-        mapped = _map_device(device, evidence.samples)
-        for info in device.streams:
-            if info.name in mapped:
-                reading = _Reading(evidence, device, info, spec.stream(info.name), limits, notes)
-                streams.append(reading.stream(evidence.samples[info.name], mapped[info.name]))
-                seen.add(info.name)
-    streams += [
-        TakeStream(_absent(stream), np.empty(0, np.int64)) for stream in spec.streams if stream.name not in seen
-    ]
-    period_ns = _period(evidence, spec)
-    return match(
-        streams,
-        reference=spec.sync.reference,
-        period_ns=period_ns,
-        limits=limits,
-        edges=edges_of(evidence.edges_ns, period_ns) if evidence.edges_ns.size else None,
-        torn=_torn(evidence),
-        recorded=True,
-        notes=notes,
-    )
-
-
-def _absent(stream: StreamSpec) -> Facts:
-    return Facts(
-        stream.name,
-        stream.kind,
-        required=stream.required,
-        period_ns=stream.period_ns,
-        decimate=stream.decimate,
-        grade=Grade.MAPPED,
-        domain=Domain.PTP,
-        future=Future(0),
-        loss=Loss(),
-        media="",
-    )
-
-
-def _period(evidence: Evidence, spec: Spec) -> int | None:
-    """T: as the take says, else the reference's nominal period by the spec, else by its device."""
-    stated = evidence.take.get("period_ns")
-    if isinstance(stated, int) and stated > 0:
-        return stated
-    reference = spec.stream(spec.sync.reference)
-    if reference is not None and reference.period_ns is not None:
-        return reference.period_ns
-    infos = (stream for device in evidence.devices for stream in device.streams)
-    return next((info.period_ns for info in infos if info.name == spec.sync.reference), None)
-
-
-def _torn(evidence: Evidence) -> str | None:
-    if evidence.recovery is not None:
-        return "it was recovered after a crash or a power cut"
-    return "it was never closed" if evidence.close is None else None
-
-
-def _timebase(evidence: Evidence) -> str:
-    """What the rig's timebase is (`ptp` or `arb`), as the take says."""
-    clock = evidence.take.get("clock")
-    return str(clock.get("timebase", "arb")) if isinstance(clock, dict) else "arb"
-
-
-def _loss(evidence: Evidence, stream: str) -> Loss | None:
-    """What back-pressure cost a stream, by the balance sheet of the close note; None where nobody counted."""
-    row = (evidence.close or {}).get("balance", {}).get(stream)
-    if not isinstance(row, dict):
-        return None
-    return Loss(socket=int(row.get("lost_socket", 0)), queue=int(row.get("lost_queue", 0)))
-
-
-def _deaths(evidence: Evidence, device: str) -> tuple[Death, ...]:
-    return tuple(
-        Death(device, str(event.get("cause", "")))
-        for event in evidence.events
-        if event.get("kind") == "worker_died" and event.get("device") == device
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """One stream of one device, on its way to figures."""
-
-    evidence: Evidence
-    device: DeviceInfo
-    info: StreamInfo
-    spec: StreamSpec | None
-    limits: Limits
-    notes: list[str]
-
-    def stream(self, rows: Columns, mapped: _Mapped) -> TakeStream:
-        taken = rows["warmup"] == 0
-        columns = {name: column[taken] for name, column in rows.items()}
-        change = self._domain_change(columns["domain"])
-        stamped = columns["device_ticks"] != ABSENT
-        ours = stamped & (columns["domain"] == self.device.domain.value)
-        if change is not None:
-            ours[change.index :] = False
-        times = self._times(columns, mapped.clock_ns[taken], ours)
-        device_ns, uncertainty = mapped.device_ns[taken][ours], mapped.uncertainty_ns[taken][ours]
-        kept = {name: column[ours] for name, column in columns.items()}
-        facts = Facts(
-            self.info.name,
-            self.spec.kind if self.spec is not None else Kind.EVENT,
-            required=self.spec is not None and self.spec.required,
-            samples=int(times.size),
-            unstamped=int((~stamped).sum()),
-            media=self.info.media,
-            grade=self._grade(),
-            stamp_point=self.info.stamp_point,
-            period_ns=self._period(),
-            decimate=self.spec.decimate if self.spec is not None else 1,
-            reorder_bound=self.info.reorder_bound,
-            span=span_of(times, silence_max_ns=self.limits.silence_max_ns),
-            domain=self.device.domain,
-            domain_change=change,
-            future=self._future(kept["arrival_ns"], times, uncertainty),
-            frozen=frozen_run(kept["digest"], device_ns) if self.info.media.startswith(PICTURES) else None,
-            loss=_loss(self.evidence, self.info.name),
-            deaths=_deaths(self.evidence, self.device.name),
-            device=self.device.name,
-            incarnations=int(np.unique(kept["incarnation"]).size),
-            uncertainty_ns=int(uncertainty.max()) if uncertainty.size else 0,
-            wraps=mapped.wraps,
-            splits=mapped.splits,
-        )
-        facts = self._scanned(facts, kept, device_ns)
-        return TakeStream(
-            facts,
-            times,
-            phase=self.spec.phase if self.spec is not None else None,
-            max_gap_ns=self.spec.max_gap_ns if self.spec is not None else None,
-            trigger_index=self._trigger_index(facts, kept["trigger_index"]),
-        )
-
-    def _domain_change(self, domain: Int64) -> DomainChange | None:
-        """The first sample that another clock stamped than the device declares."""
-        declared = self.device.domain
-        others = np.flatnonzero(domain != declared.value)
-        if others.size == 0:
-            return None
-        index = int(others[0])
-        return DomainChange(index, declared, Domain(int(domain[index])))
-
-    def _times(self, columns: Columns, clock_ns: Int64, ours: np.ndarray[Any, np.dtype[np.bool_]]) -> Int64:
-        """Mid-exposure times, equal to the recorded ones or not judged at all."""
-        point = self.info.stamp_point
-        # An unknown stamp point is `stamp.unverified`; its instants are matched as they stand, so that figures can be
-        # shown.
-        known = StampPoint.MIDDLE if point is StampPoint.UNKNOWN else point
-        times = mid_exposure(clock_ns[ours], columns["exposure_ns"][ours], known, self.info.offset_ns)
-        recorded = columns["rig_ns"][ours]
-        differs = np.flatnonzero(times != recorded)
-        if differs.size == 0:
-            return times
-        first = int(differs[0])
-        index = int(np.flatnonzero(ours)[first])
-        where = (
-            f"{self.info.name}: sample {index} was recorded at {int(recorded[first])} ns of rig time and its stamps "
-            f"give {int(times[first])} ns ({differs.size} of {times.size} samples differ)"
-        )
-        loss = _loss(self.evidence, self.info.name)
-        if _torn(self.evidence) is None and not (loss is not None and loss.total):
-            raise CannotJudge(
-                f"{where}; the evidence or the software was changed since, so no verdict can be trusted. Judge it "
-                "with the version that recorded it"
-            )
-        # A cut or an overrun can cost pairs that the live map had seen; such a take is rejected whatever its times.
-        self.notes.append(f"{where}; times are as recorded, pairs of its clock are lost")
-        as_recorded: Int64 = recorded
-        return as_recorded
-
-    def _grade(self) -> Grade:
-        if self.device.identity_map:
-            return Grade.NATIVE
-        return Grade.ARRIVAL if self.device.min_delay_bound_ns is None else Grade.MAPPED
-
-    def _period(self) -> int | None:
-        stated = self.spec.period_ns if self.spec is not None else None
-        return stated if stated is not None else self.info.period_ns
-
-    def _future(self, arrival_ns: Int64, times_ns: Int64, uncertainty_ns: Int64) -> Future | None:
-        """Later than its own arrival; None where no arrival is in the stamps' timebase."""
-        native_ptp = self.device.identity_map and _timebase(self.evidence) != "arb"
-        known = arrival_ns != ABSENT
-        if native_ptp or (arrival_ns.size and not known.any()):
-            return None
-        beyond = np.where(known, times_ns - uncertainty_ns - np.where(known, arrival_ns, 0), 0)
-        late = np.flatnonzero(beyond > 0)
-        return Future(int(late.size), int(late[0]), int(beyond.max())) if late.size else Future(0)
-
-    def _scanned(self, facts: Facts, kept: Columns, device_ns: Int64) -> Facts:
-        """Adds what the stream says against itself, one scan an incarnation."""
-        sequence = _or_none(kept["sequence"])
-        arrival = _or_none(kept["arrival_ns"])
-        parts: list[Stamps] = []
-        for number in dict.fromkeys(kept["incarnation"].tolist()):
-            rows = np.flatnonzero(kept["incarnation"] == number)
-            scan = _core.scan_stamps(
-                device_ns[rows],
-                sequence=None if sequence is None else sequence[rows],
-                arrival_ns=None if arrival is None else arrival[rows],
-                period_ns=facts.period_ns,
-                silence_max_ns=self.limits.silence_max_ns,
-            )
-            parts.append(Stamps.of(scan, start=int(rows[0])))
-        return replace(
-            facts, stamps=Stamps.joined(parts), has_sequence=sequence is not None, has_arrival=arrival is not None
-        )
-
-    def _trigger_index(self, facts: Facts, index: Int64) -> Int64 | None:
-        """The hardware pulse count; void for a take in which the worker was restarted (sync.md section 3.6)."""
-        if not self.info.has_trigger_index or facts.incarnations > 1 or facts.deaths:
-            return None
-        return None if (index == ABSENT).any() else index
-
-
-def _or_none(column: Int64) -> Int64 | None:
-    """A column that the device filled, or None."""
-    return None if column.size == 0 or (column == ABSENT).all() else column

@@ -191,6 +191,10 @@ class Frozen:
 
     run: int
     first: int | None = None
+    last: int | None = None
+    start_ns: int | None = None
+    """Times of the first and the last of the run, in the rig's timebase."""
+    end_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,24 +341,27 @@ def span_of(times_ns: Int64, *, silence_max_ns: int) -> Span | None:
     )
 
 
-def frozen_run(digest: Int64, times_ns: Int64) -> Frozen:
+def frozen_run(digest: Int64, stamps_ns: Int64, times_ns: Int64) -> Frozen:
     """The longest run of neighbours with equal payload whose stamps advance; the earliest on ties.
 
     A repeated stamp is a duplicate of its sample, not a frozen picture, so it does not lengthen a run.
 
     Args:
         digest: (n,) int64 of the payloads in arrival order.
-        times_ns: (n,) int64 of their stamps.
+        stamps_ns: (n,) int64 of their stamps, on the device's clock.
+        times_ns: (n,) int64 of their times, in the rig's timebase.
     """
     if digest.size == 0:
         return Frozen(0)
     advances = np.ones(digest.size, dtype=np.bool_)
-    advances[1:] = times_ns[1:] > np.maximum.accumulate(times_ns)[:-1]
+    advances[1:] = stamps_ns[1:] > np.maximum.accumulate(stamps_ns)[:-1]
     kept = np.flatnonzero(advances)
     starts = np.flatnonzero(np.concatenate(([True], np.diff(digest[kept]) != 0)))
     lengths = np.diff(np.concatenate((starts, [kept.size])))
     longest = int(np.argmax(lengths))
-    return Frozen(int(lengths[longest]), int(kept[starts[longest]]))
+    first = int(kept[starts[longest]])
+    last = int(kept[starts[longest] + lengths[longest] - 1])
+    return Frozen(int(lengths[longest]), first, last, int(times_ns[first]), int(times_ns[last]))
 
 
 def edges_of(times_ns: Int64, period_ns: int | None) -> Edges:

@@ -59,6 +59,7 @@ svg{display:block;width:100%;height:auto;font-family:inherit}
 .ceiling{stroke:var(--bad);stroke-dasharray:5 4;stroke-opacity:.8}
 .trace{fill:none;stroke:var(--trace);stroke-width:1.4;stroke-linejoin:round}
 .over{fill:none;stroke:var(--bad);stroke-width:1.6}
+.frozen{fill:var(--bad);fill-opacity:.16;stroke:var(--bad);stroke-opacity:.6}.axis.bad{fill:var(--bad);font-weight:600}
 .rug{fill:none;stroke:var(--bad);stroke-width:1.6}
 .cover{fill:var(--trace);fill-opacity:.35}
 .bar{fill:var(--trace);fill-opacity:.7}.bar.bad{fill:var(--bad);fill-opacity:.9}
@@ -137,7 +138,7 @@ def _ms(value: int | None) -> str:
 
 def _panel(number: int, panel: Panel) -> str:
     report = panel.report
-    drawn = chart(panel.series, ceiling_ns=report["ceiling_ns"], reference=report["reference"]) if panel.series else ""
+    drawn = _drawn(panel)
     key = "".join(f'<span><i style="color:var({c});border-top-style:{s}"></i>{escape(t)}</span>' for c, s, t in KEY)
     picture = f"<p class=key>{key}</p>{drawn}" if drawn else f"<p class=none>{escape(_nothing(report))}</p>"
     silent = ", ".join(report["not_judged"])
@@ -146,6 +147,14 @@ def _panel(number: int, panel: Panel) -> str:
         f'<section id="p{number}"><div class=head><h2>{escape(panel.title)}</h2>{_badge(report)}</div>'
         f"{_cards(report)}{_said(report)}{picture}{notes}<p class=rest>Not judged: {escape(silent)}.</p></section>"
     )
+
+
+def _drawn(panel: Panel) -> str:
+    if panel.series is None:
+        return ""
+    report = panel.report
+    frozen = {row["stream"] for row in report["reasons"] if row["code"] == "picture.frozen"}
+    return chart(panel.series, ceiling_ns=report["ceiling_ns"], reference=report["reference"], frozen=frozen)
 
 
 def _nothing(report: Mapping[str, Any]) -> str:

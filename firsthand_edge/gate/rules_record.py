@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from firsthand_edge.gate import causes
 from firsthand_edge.gate.wording import count
 from firsthand_edge.model import Reason
 
 if TYPE_CHECKING:
-    from firsthand_edge.gate.figures import Figures
+    from firsthand_edge.gate.figures import Figures, Loss
     from firsthand_edge.gate.limits import Limits
 
 __all__ = ["overrun", "torn"]
@@ -39,14 +40,18 @@ def overrun(figures: Figures, limits: Limits) -> list[Reason]:
         out.append(
             Reason(
                 "record.overrun",
-                f"{facts.name}: {count(loss.total, 'sample')} lost because the rig could not keep up "
+                f"{facts.name}: {count(loss.total, 'sample')} lost under way "
                 f"({loss.socket} before the recorder, {loss.queue} before the disk; {limits.overrun} may be). "
                 "See what else uses the processor and the disk.",
                 stream=facts.name,
                 measured=loss.total,
                 limit=limits.overrun,
                 unit="samples",
-                cause="the recorder was too slow" if loss.socket >= loss.queue else "the disk was too slow",
+                cause=causes.death(facts) or _slow(loss),
             )
         )
     return out
+
+
+def _slow(loss: Loss) -> str:
+    return "the recorder was too slow" if loss.socket >= loss.queue else "the disk was too slow"

@@ -64,8 +64,8 @@ def _tai_utc_steps(figures: Figures) -> list[Reason]:
         out.append(
             Reason(
                 "stamp.tai_utc",
-                f"{facts.name}: stamps step{where} while the device counts on by one; its clock changed its time scale, "
-                "so nothing is matched across it. Set the device to the PTP timescale and keep it there.",
+                f"{facts.name}: stamps step{where} while the device counts on by one; its clock changed its time "
+                "scale, so nothing is matched across it. Set the device to the PTP timescale and keep it there.",
                 stream=facts.name,
                 measured=number,
                 limit=0,
@@ -222,8 +222,8 @@ def _jump(facts: Facts, step: Step | None, number: int, limits: Limits) -> Reaso
     why = f"neither count nor arrival explains it{_detail(step)}" if known else "no other stream was silent then"
     return Reason(
         "stamp.jump",
-        f"{facts.name}: stamps jump {count(number, 'time')} ({limits.jumps} may be){where}; {why}. The device's clock was "
-        "set or restarted: see its log.",
+        f"{facts.name}: stamps jump {count(number, 'time')} ({limits.jumps} may be){where}; {why}. The device's "
+        "clock was set or restarted: see its log.",
         stream=facts.name,
         measured=number,
         limit=limits.jumps,

@@ -196,7 +196,7 @@ def frozen(figures: Figures, limits: Limits) -> list[Reason]:
                 limit=limits.frozen_run,
                 unit="pictures",
                 first_sample=found.first,
-                last_sample=None if facts.stamps.duplicate else found.first + found.run - 1,
+                last_sample=found.last,
             )
         )
     return out

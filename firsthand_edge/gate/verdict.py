@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from firsthand_edge.errors import CannotJudge
 from firsthand_edge.gate import rules
-from firsthand_edge.gate.evidence import Evidence, figures_of
+from firsthand_edge.gate.episode import figures_of
+from firsthand_edge.gate.evidence import Evidence
 from firsthand_edge.gate.limits import Limits
 from firsthand_edge.gate.report import report
 from firsthand_edge.spec.document import parse_spec

@@ -62,6 +62,7 @@ class Recorder:
         self._intake: _core.Intake | None = None
         self._advance_at_ns = 0
         self._malformed = 0
+        self._ended: dict[str, int] = {}
         self._live = Path()
 
     def prepare(self, *, devices: str, plan: str, run_dir: str) -> None:
@@ -80,6 +81,7 @@ class Recorder:
                 socket = bind(self._context, directory, stream)
                 self._sockets.append(socket)
                 self._poller.register(socket, zmq.POLLIN)
+                self._ended[stream.name] = -1
         self._live = directory / "live"
         self._intake = _core.Intake(devices, plan=plan, live=self._live)
 
@@ -123,6 +125,8 @@ class Recorder:
             self.intake.push(
                 header.stream, header.incarnation, header.epoch, header.flags, header.count, header.records, body
             )
+            if header.end:
+                self._ended[header.stream] = header.epoch
         except (ValueError, DeviceError):
             self._malformed += 1  # not one of our workers; counted, and shown by `status`
 
@@ -152,8 +156,8 @@ class Recorder:
         )
 
     def status(self) -> dict[str, Any]:
-        """Which clock maps are settled, which streams have ended, and what could not be read."""
-        return {"settled": self.intake.settled(), "ended": self.intake.ended(), "malformed": self._malformed}
+        """Which clock maps are settled, the last epoch that each stream has ended, and what could not be read."""
+        return {"settled": self.intake.settled(), "ended": self._ended, "malformed": self._malformed}
 
     def close(self) -> None:
         """Ends a running take unsealed (a restart recovers it) and closes the sockets. Safe twice."""

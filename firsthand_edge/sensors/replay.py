@@ -139,7 +139,7 @@ class ReplaySensor:
 
         Raises:
             SensorSilent: No train has started, or the next sample is not due yet.
-            DeviceEnded: The take was played to its end, or this player was started in the middle of it.
+            DeviceEnded: The take, or the warm-up in a preview, was played to its end, or this player was started in the middle of it.
         """
         if self._line is None or self._armed_ns is None:
             raise DeviceError(f"device {self._config.name} is not armed; arm it before reading")
@@ -152,8 +152,9 @@ class ReplaySensor:
                 samples = self._fast() if self._config.pace == "fast" else self._due(now_ns)
                 if samples:
                     return samples
-                if self._ahead is None and self._is_take:
-                    raise DeviceEnded(f"the recording of device {self._config.name} is at its end")
+                if self._ahead is None:
+                    what = "recording" if self._is_take else "warm-up"
+                    raise DeviceEnded(f"the {what} of device {self._config.name} is at its end")
             if now_ns >= deadline_ns:
                 raise SensorSilent(f"device {self._config.name} delivered nothing within {timeout_s:g} s")
             wait_ns = min(deadline_ns - now_ns, int(_LOOK_S * _NS_PER_S))

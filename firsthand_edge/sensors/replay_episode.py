@@ -2,7 +2,8 @@
 
 Both files list a stream's samples in order of receipt, so they are walked side by side; a sample whose footage is not
 there was lost while recording and is not played. Message indexes lead to the messages of this device alone, because
-each device is played by a process of its own and should not read the others' footage.
+each device is played by a process of its own and should not read the others' footage. A worker that was restarted while
+it recorded is played as one: its counter is then seen to step where it began anew.
 """
 
 from __future__ import annotations

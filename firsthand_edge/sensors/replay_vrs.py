@@ -79,22 +79,25 @@ def _walk(path: Path, data: mmap.mmap) -> None:
         raise RecordingUnreadable(
             f"the recording {path} was never closed (it has no index); repair it with `vrs fix-index`"
         )
-    end = len(data) if index_at < (first_at or description_at or header_size) else index_at
-    at = first_at
-    if at == 0:
-        at = description_at or header_size
+    first_at = first_at or description_at or header_size
+    # The index may come before the records (so that the file can be streamed) or after them.
+    at, end = (first_at, len(data)) if index_at < first_at else (first_at, index_at)
     count = 0
     while at < end:
-        size = _SIZE.unpack_from(data, at)[0] if at + _SIZE.size <= len(data) else 0
-        if size < _SIZE.size or at + size > len(data):
-            raise RecordingUnreadable(
-                f"the recording {path} is truncated: record {count} at byte {at} ends beyond the file's {len(data)} "
-                "bytes; copy it again from where it came"
-            )
-        at += size
+        at += _record_size(path, data, at, f"record {count}")
         count += 1
-    if index_at >= len(data):
-        raise RecordingUnreadable(f"the recording {path} is truncated: its index is missing; copy it again")
+    _record_size(path, data, index_at, "the index")
+
+
+def _record_size(path: Path, data: mmap.mmap, at: int, what: str) -> int:
+    """Size of the record at this offset, header included, which lies wholly in the file."""
+    size: int = _SIZE.unpack_from(data, at)[0] if at + _SIZE.size <= len(data) else 0
+    if size < _SIZE.size or at + size > len(data):
+        raise RecordingUnreadable(
+            f"the recording {path} is truncated: {what} at byte {at} ends beyond the file's {len(data)} bytes; "
+            "copy it again from where it came"
+        )
+    return size
 
 
 class VrsRecording:

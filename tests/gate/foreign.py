@@ -5,7 +5,9 @@ import struct
 
 from mcap.writer import Writer
 
-IMAGE_ROS2 = b"# an image\nstd_msgs/Header header # stamp in it\nuint32 height\n====\nMSG: std_msgs/Header\nstring frame_id\n"
+IMAGE_ROS2 = (
+    b"# an image\nstd_msgs/Header header # stamp in it\nuint32 height\n====\nMSG: std_msgs/Header\nstring frame_id\n"
+)
 IMU_ROS2 = b"std_msgs/msg/Header header\ngeometry_msgs/Vector3 linear_acceleration\n"
 LOG_ROS2 = b"byte DEBUG=10\nbuiltin_interfaces/Time stamp\nstring msg\n"
 STRING_ROS2 = b"string data\n"

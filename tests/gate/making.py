@@ -56,6 +56,4 @@ def alone(name="head", **facts):
 
 def with_facts(found, name, **changes):
     """The same figures with other facts of one stream."""
-    return replace(
-        found, streams=tuple(replace(f, **changes) if f.name == name else f for f in found.streams)
-    )
+    return replace(found, streams=tuple(replace(f, **changes) if f.name == name else f for f in found.streams))

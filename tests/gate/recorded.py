@@ -1,11 +1,11 @@
 """Evidence as the recorder leaves it, made in simulated time: drifting, wrapping counters behind a delayed transport.
 
-The recorded rig times are computed the live way, reading by reading with `_core.ClockMap`, so that the gate's way, a whole
-clock at once, is held against it.
+The recorded rig times are computed the live way, reading by reading with `_core.ClockMap`, so that the gate's way, a
+whole clock at once, is held against it.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -64,19 +64,19 @@ class Camera:
     restart_at: int | None = None
     first: int = 0
     """First pulse of the take that it answers."""
+    device: str | None = None
+    """Streams of one device share its clock; the first one's clock is the device's."""
 
     def info(self):
         return DeviceInfo(
-            name=f"{self.name}_device",
+            name=self.device or f"{self.name}_device",
             driver="test",
             model="test",
             serial="1",
             firmware="1",
             domain=Domain.DEVICE,
             counter=Counter(self.bits, self.tick_num, 1),
-            streams=(
-                StreamInfo(self.name, self.media, True, self.point, P, has_trigger_index=self.trigger_index),  # noqa: FBT003
-            ),
+            streams=(StreamInfo(self.name, self.media, True, self.point, P, has_trigger_index=self.trigger_index),),
             identity_map=self.identity,
             min_delay_ns=self.min_delay_ns,
             min_delay_bound_ns=self.bound_ns,
@@ -132,28 +132,40 @@ class Camera:
         return {name: column[kept].astype(np.int64) for name, column in columns.items()}
 
 
-def mapped_live(camera, rows):
-    """Mid-exposure rig times, reading by reading as the recorder maps them; ABSENT without a usable stamp."""
-    device = camera.info()
-    maps, out = {}, []
-    for i in range(rows["device_ticks"].size):
+def mapped_live(device, streams):
+    """Mid-exposure rig times of a device's streams, in order of receipt, as the recorder maps them."""
+    points = {stream.name: stream.stamp_point.value for stream in device.streams}
+    out = {name: np.full(rows["received"].size, ABSENT, dtype=np.int64) for name, rows in streams.items()}
+    readings = sorted((int(r), name, i) for name, rows in streams.items() for i, r in enumerate(rows["received"]))
+    maps = {}
+    for _, name, i in readings:
+        rows = streams[name]
         if rows["device_ticks"][i] == ABSENT or rows["domain"][i] != device.domain.value:
-            out.append(ABSENT)
             continue
         incarnation = int(rows["incarnation"][i])
         if incarnation not in maps:
             maps[incarnation] = _core.ClockMap(
-                bits=camera.bits,
-                tick_num=camera.tick_num,
+                bits=device.counter.bits,
+                tick_num=device.counter.tick_num,
                 tick_den=1,
                 min_delay_ns=device.min_delay_ns,
                 min_delay_bound_ns=device.min_delay_bound_ns or 0,
-                identity=camera.identity,
+                identity=device.identity_map,
             )
         rig, _ = maps[incarnation].push(int(rows["device_ticks"][i]), int(rows["arrival_ns"][i]))
         half = int(rows["exposure_ns"][i]) // 2
-        out.append(rig + {"start": half, "end": -half, "readout_start": -half}.get(camera.point.value, 0))
-    return np.array(out, dtype=np.int64)
+        out[name][i] = rig + {"start": half, "end": -half, "readout_start": -half}.get(points[name], 0)
+    return out
+
+
+def devices_of(cameras):
+    """The devices that cameras are streams of."""
+    devices = {}
+    for camera in cameras:
+        info = camera.info()
+        known = devices.get(info.name)
+        devices[info.name] = info if known is None else replace(known, streams=known.streams + info.streams)
+    return list(devices.values())
 
 
 def raw(*cameras, spec=SPEC, take=None, close=None, recovery=None, events=(), edges=None):
@@ -162,26 +174,26 @@ def raw(*cameras, spec=SPEC, take=None, close=None, recovery=None, events=(), ed
     arrivals = np.concatenate([rows[c.name]["arrival_ns"] for c in cameras])
     places = np.empty(arrivals.size, dtype=np.int64)
     places[np.argsort(arrivals, kind="stable")] = np.arange(arrivals.size)
-    samples, begin = {}, 0
+    begin = 0
     for camera in cameras:
-        columns = rows[camera.name]
-        size = columns["arrival_ns"].size
-        columns["received"] = places[begin : begin + size]
+        size = rows[camera.name]["arrival_ns"].size
+        rows[camera.name]["received"] = places[begin : begin + size]
         begin += size
-        columns["rig_ns"] = mapped_live(camera, columns)
-        samples[camera.name] = {name: columns[name] for name in COLUMNS}
+    for device in devices_of(cameras):
+        for name, times in mapped_live(device, {s.name: rows[s.name] for s in device.streams}).items():
+            rows[name]["rig_ns"] = times
     balance = {c.name: {"lost_socket": 0, "lost_queue": 0} for c in cameras}
     edges = np.empty(0, np.int64) if edges is None else edges
     return {
         "take": json.dumps({"episode": "test-1", "clock": {"timebase": "arb"}} if take is None else take),
-        "devices": json.dumps([camera.info().to_json() for camera in cameras]),
+        "devices": json.dumps([device.to_json() for device in devices_of(cameras)]),
         "close": json.dumps({"balance": balance}) if close is None else close or None,
         "recovery": recovery,
         "attachments": {"spec.toml": spec.encode(), "rig.toml": b""},
         "events": [json.dumps(event) for event in events],
         "edges": {"index": np.arange(edges.size, dtype=np.int64), "time_ns": edges},
         "ticks": {name: np.empty(0, np.int64) for name in ("tick", "reference_ns", "residual_ns")},
-        "samples": samples,
+        "samples": {camera.name: {name: rows[camera.name][name] for name in COLUMNS} for camera in cameras},
     }
 
 

@@ -109,7 +109,8 @@ class TestLists:
     def test_offset_rate_and_decimation(self, listed):
         found = audit(
             streams=listed(
-                head=(ticks(120), ",rate=60"), depth=(ticks(120)[::2] + 3 * MS, ",decimate=2,rate=30,offset_ns=-3000000")
+                head=(ticks(120), ",rate=60"),
+                depth=(ticks(120)[::2] + 3 * MS, ",decimate=2,rate=30,offset_ns=-3000000"),
             )
         )
         assert found.verdict.accepted, codes(found)
@@ -210,7 +211,9 @@ class TestMcap:
             audit(self.bag(tmp_path / "a.mcap"))
 
     def test_a_spec_names_the_channels(self, tmp_path):
-        text = SPEC.replace('"head"', '"head_image"').replace("[[streams]]", '[sync]\nreference = "head_image"\n[[streams]]', 1)
+        text = SPEC.replace('"head"', '"head_image"').replace(
+            "[[streams]]", '[sync]\nreference = "head_image"\n[[streams]]', 1
+        )
         spec = parse_spec(text.encode(), place="a test")
         made = Bag(tmp_path / "a.mcap")
         for name in ("/head_image", "/wrist", "/other"):

@@ -104,7 +104,9 @@ def test_a_vrs_of_floats_is_read_to_the_nearest_nanosecond():
 
 
 def test_others_mcap_recordings_are_read():
-    found = audit(DATA / "rosbag2" / "talker" / "talker.mcap", ["/rosout,kind=triggered", "/topic"], reference="/rosout")
+    found = audit(
+        DATA / "rosbag2" / "talker" / "talker.mcap", ["/rosout,kind=triggered", "/topic"], reference="/rosout"
+    )
     assert found.report["sources"] == {
         "/rosout": {"stamps": "header", "taken_as": "mid-exposure"},
         "/topic": {"stamps": "log", "taken_as": "mid-exposure"},

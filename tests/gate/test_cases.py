@@ -6,7 +6,7 @@ import pytest
 from firsthand_edge import _core
 from firsthand_edge.clock.exposure import mid_exposure
 from firsthand_edge.gate import rules
-from firsthand_edge.gate.evidence import figures_of
+from firsthand_edge.gate.episode import figures_of
 from firsthand_edge.gate.figures import DomainChange, Grade
 from firsthand_edge.gate.limits import Limits
 from firsthand_edge.gate.report import report, report_bytes
@@ -153,9 +153,7 @@ class TestK25StampPoint:
         assert found.sync.residual.max_ns == 0
 
     def test_k25_without_the_correction_the_ceiling_breaks_from_frame_15_on(self):
-        _, verdict = judge(
-            stream("head", self.START + self.EXPOSURE), stream("b", self.START), period=33_333_333
-        )
+        _, verdict = judge(stream("head", self.START + self.EXPOSURE), stream("b", self.START), period=33_333_333)
         (reason,) = [r for r in verdict.reasons if r.code == "sync.ceiling"]
         assert reason.first_tick == 15
 
@@ -194,7 +192,8 @@ class TestK30FirstTrigger:
         late = {f"cam{i}" for i in (1, 2, 3)}
         names = ["head", *(f"cam{i}" for i in range(1, 8))]
         return [
-            stream(n, column(EPOCH + (i + (late_by if n in late else 0)) * self.PERIOD for i in range(500))) for n in names
+            stream(n, column(EPOCH + (i + (late_by if n in late else 0)) * self.PERIOD for i in range(500)))
+            for n in names
         ]
 
     @pytest.mark.parametrize("late_by", [1, 2, 7])

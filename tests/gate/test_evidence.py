@@ -1,197 +1,36 @@
-"""Evidence to figures: clocks are mapped again and held against the recorded times."""
-
-import json
+"""Evidence is read whole, in order of receipt, or refused in one sentence."""
 
 import numpy as np
 import pytest
 
-from firsthand_edge.errors import CannotJudge, RecordingUnreadable
-from firsthand_edge.gate import rules
-from firsthand_edge.gate.evidence import Evidence, figures_of
-from firsthand_edge.gate.figures import Grade
-from firsthand_edge.gate.limits import Limits
-from firsthand_edge.model import Domain, StampPoint
-from firsthand_edge.spec.document import parse_spec
-from tests.gate.recorded import MS, SPEC, WARMUP, Camera, P, evidence, raw
+from firsthand_edge.errors import RecordingUnreadable
+from firsthand_edge.gate.evidence import COLUMNS, Evidence
+from tests.gate.recorded import Camera, raw
+
+HEAD = Camera("head", count=40)
+WRIST = Camera("wrist", count=40, seed=2)
 
 
-def judged(*cameras, spec=SPEC, **rest):
-    contract = parse_spec(spec.encode(), place="a test")
-    limits = Limits.of_spec(contract)
-    found = figures_of(evidence(*cameras, spec=spec, **rest), contract, limits)
-    return found, rules.apply(found, limits)
-
-
-def codes(verdict):
-    return [reason.code for reason in verdict.reasons]
-
-
-HEAD = Camera("head", ppm=31)
-WRIST = Camera("wrist", ppm=-47, seed=2)
-
-
-def test_two_drifting_clocks_behind_delays_agree():
-    found, verdict = judged(HEAD, WRIST)
-    assert verdict.accepted, verdict.reasons
-    assert found.sync.ticks == 120
-    assert found.sync.residual.max_ns < MS // 2
-    assert [f.grade for f in found.streams] == [Grade.MAPPED, Grade.MAPPED]
-    assert found.stream("head").samples == 120  # warm-up rows feed the map and are no part of the take
-
-
-def test_a_counter_that_wraps_in_the_take_is_a_note_and_no_fault():
-    found, verdict = judged(Camera("head", start_ticks=2**32 - 1_000_000), WRIST)
-    assert verdict.accepted, verdict.reasons
-    assert found.stream("head").wraps == 1
-
-
-def test_exposures_differ_and_middles_agree():
-    found, verdict = judged(
-        Camera("head", exposure_ns=8 * MS, point=StampPoint.START, min_delay_ns=12 * MS),
-        Camera("wrist", exposure_ns=MS, point=StampPoint.END),
-    )
-    assert verdict.accepted, verdict.reasons
-    assert found.sync.residual.max_ns < MS // 2
-
-
-def test_recorded_times_that_the_stamps_do_not_give_are_not_judged():
+def test_samples_come_in_the_order_of_receipt():
     document = raw(HEAD, WRIST)
-    document["samples"]["wrist"]["rig_ns"][WARMUP + 7] += 1
-    contract = parse_spec(SPEC.encode(), place="a test")
-    with pytest.raises(CannotJudge, match=r"wrist: sample 7 was recorded at .* \(1 of 120 samples differ\)"):
-        figures_of(Evidence.parse(document, place="a test"), contract, Limits())
+    wanted = document["samples"]["head"]["sequence"]
+    shuffled = np.random.default_rng(5).permutation(wanted.size)
+    document["samples"]["head"] = {name: column[shuffled] for name, column in document["samples"]["head"].items()}
+    found = Evidence.parse(document, place="a test").samples["head"]
+    assert (found["sequence"] == wanted).all()
+    assert set(found) == set(COLUMNS)
 
 
-def test_a_torn_take_is_judged_with_the_times_that_were_recorded():
-    document = raw(HEAD, WRIST, recovery="{}", close="")
-    document["samples"]["wrist"]["rig_ns"][WARMUP + 7] += 1
-    contract = parse_spec(SPEC.encode(), place="a test")
-    found = figures_of(Evidence.parse(document, place="a test"), contract, Limits())
-    assert codes(rules.apply(found, Limits())) == ["record.torn"]
-    assert "times are as recorded" in found.notes[0]
+def test_devices_are_the_models():
+    found = Evidence.parse(raw(HEAD, WRIST), place="a test")
+    assert found.devices == (HEAD.info(), WRIST.info())
 
 
-def test_a_take_that_was_never_closed_is_torn():
-    _, verdict = judged(HEAD, WRIST, close="")
-    assert codes(verdict) == ["record.torn"]
-    assert "never closed" in verdict.reasons[0].sentence
-
-
-def test_grade_arrival_is_not_verified():
-    found, verdict = judged(HEAD, Camera("wrist", bound_ns=None))
-    assert codes(verdict) == ["stamp.unverified"]
-    assert found.stream("wrist").grade is Grade.ARRIVAL
-
-
-def test_an_unknown_stamp_point_is_not_verified():
-    _, verdict = judged(HEAD, Camera("wrist", point=StampPoint.UNKNOWN))
-    assert codes(verdict) == ["stamp.unverified"]
-
-
-def test_samples_without_a_stamp_are_counted_and_not_judged():
-    found, verdict = judged(HEAD, Camera("wrist", unstamped=[50]), spec=SPEC + "\n[rules]\nmissing_ratio_max = 0.01\n")
-    assert verdict.accepted, verdict.reasons
-    assert (found.stream("wrist").samples, found.stream("wrist").unstamped) == (119, 1)
-
-
-def test_a_required_stream_that_no_device_has_is_absent():
-    _, verdict = judged(HEAD)
-    assert ("sync.no_ticks", "wrist") in [(r.code, r.stream) for r in verdict.reasons]
-
-
-def test_a_change_of_domain_ends_the_stream():
-    domains = [int(Domain.DEVICE)] * 5 + [int(Domain.MONOTONIC)] * 115
-    found, verdict = judged(HEAD, Camera("wrist", domains=domains))
-    assert found.stream("wrist").samples == 5
-    assert verdict.reasons[0].code == "stamp.domain"
-    assert verdict.reasons[0].first_sample == 5
-
-
-def test_frozen_pictures():
-    digests = list(range(120))
-    digests[40:50] = [40] * 10
-    _, verdict = judged(HEAD, Camera("wrist", digests=digests))
-    assert codes(verdict) == ["picture.frozen"]
-    assert (verdict.reasons[0].measured, verdict.reasons[0].first_sample) == (10, 40)
-
-
-def test_an_imu_payload_may_repeat():
-    _, verdict = judged(HEAD, Camera("wrist", media="imu", digests=[1] * 120))
-    assert verdict.accepted, verdict.reasons
-
-
-def test_a_jump_by_37_seconds_is_a_change_of_time_scale():
-    found, verdict = judged(HEAD, Camera("wrist", step_at=60, step_ns=37 * 10**9, bits=64))
-    assert codes(verdict) == ["stamp.tai_utc"]
-    assert (verdict.reasons[0].measured, verdict.reasons[0].first_sample) == (37, 60)
-    assert found.sync is None
-
-
-def test_the_first_pulse_missed_by_one_camera():
-    _, verdict = judged(HEAD, Camera("wrist", first=1))
-    assert verdict.accepted, verdict.reasons
-    assert [(w.code, w.stream, w.measured) for w in verdict.warnings] == [("trigger.first_missed", "wrist", 1)]
-
-
-def test_pulses_are_judged_where_they_were_recorded():
-    edges = np.arange(120, dtype=np.int64) * P
-    _, verdict = judged(HEAD, WRIST, edges=np.delete(edges, [50]))
-    assert codes(verdict) == ["trigger.missed"]
-
-
-def test_what_the_balance_sheet_lost():
-    close = json.dumps({"balance": {"head": {"lost_socket": 0, "lost_queue": 0}, "wrist": {"lost_queue": 3}}})
-    _, verdict = judged(HEAD, WRIST, close=close)
-    assert codes(verdict) == ["record.overrun"]
-    assert verdict.reasons[0].measured == 3
-
-
-def test_without_a_balance_sheet_overrun_is_not_judged():
-    _, verdict = judged(HEAD, WRIST, close="{}")
-    assert "record.overrun" in verdict.not_judged
-
-
-def test_a_worker_that_died_and_came_back_with_a_new_counter():
-    found, verdict = judged(
-        HEAD,
-        Camera("wrist", restart_at=60),
-        events=[{"kind": "worker_died", "device": "wrist_device", "cause": "its worker ended with signal 11 (SIGSEGV)"}],
-    )
-    assert found.stream("wrist").incarnations == 2
-    assert "stamp.backwards" not in codes(verdict)
-    lost = next(reason for reason in verdict.reasons if reason.code == "stream.lost")
-    assert lost.cause == "the worker of wrist_device died: its worker ended with signal 11 (SIGSEGV)"
-
-
-def test_a_trigger_index_matches_by_pulse():
-    head, slipped = Camera("head", trigger_index=True), Camera("wrist", trigger_index=True, skew_ns=P)
-    _, verdict = judged(head, slipped)
-    assert "sync.ceiling" in codes(verdict)
-    ceiling = next(reason for reason in verdict.reasons if reason.code == "sync.ceiling")
-    assert ceiling.cause == "wrist slipped by 1 tick against its trigger count"
-
-
-def test_a_trigger_index_is_void_after_a_restart():
-    head = Camera("head", trigger_index=True)
-    found, _ = judged(head, Camera("wrist", trigger_index=True, skew_ns=P, restart_at=60))
-    assert found.sync.residual.max_ns < P // 2
-
-
-def test_native_stamps_of_a_foreign_recording():
-    native = {"identity": True, "bits": 64, "tick_num": 1}
-    found, verdict = judged(Camera("head", **native), Camera("wrist", point=StampPoint.END, **native))
-    assert verdict.accepted, verdict.reasons
-    assert found.stream("head").grade is Grade.NATIVE
-    assert found.sync.residual.max_ns == 0
-
-
-def test_stamps_after_their_own_arrival():
-    _, verdict = judged(HEAD, Camera("wrist", point=StampPoint.MIDDLE, identity=True, bits=64, tick_num=1, min_delay_ns=0))
-    assert verdict.accepted, verdict.reasons
-    _, verdict = judged(
-        HEAD, Camera("wrist", point=StampPoint.START, identity=True, bits=64, tick_num=1, min_delay_ns=-3 * MS, jitter_ns=1)
-    )
-    assert "stamp.future" in codes(verdict)
+def test_a_column_that_lacks_is_unreadable():
+    document = raw(HEAD, WRIST)
+    del document["samples"]["wrist"]["digest"]
+    with pytest.raises(RecordingUnreadable, match="KeyError: 'digest'"):
+        Evidence.parse(document, place="a test")
 
 
 @pytest.mark.parametrize(

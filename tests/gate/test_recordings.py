@@ -89,7 +89,9 @@ def test_foxglove_and_our_own_schemas(tmp_path):
         "/head", "foxglove.CompressedImage", foreign.protobuf_schema(), encoding="protobuf", schema_encoding="protobuf"
     )
     made.topic("/json", "foxglove.CompressedImage", b"{}", encoding="json", schema_encoding="jsonschema")
-    made.topic("/raw", "firsthand.Record", b"", encoding="protobuf", schema_encoding="protobuf", metadata={"media": "raw/8"})
+    made.topic(
+        "/raw", "firsthand.Record", b"", encoding="protobuf", schema_encoding="protobuf", metadata={"media": "raw/8"}
+    )
     made.topic("/none", "", b"", encoding="json")
     for i in range(9):
         made.add("/head", START + i * P + 5, foreign.protobuf_image(START + i * P))

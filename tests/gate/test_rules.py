@@ -107,7 +107,10 @@ def test_a_step_of_the_time_scale_is_said_once():
 def test_what_does_not_rest_on_the_match_still_speaks():
     frozen = {**DEVICE, "frozen": Frozen(9, 4)}
     found = figures(
-        stream("head", ticks(60), **frozen), stream("wrist", ticks(60) + 37 * SECOND, **DEVICE), recorded=True, torn="cut"
+        stream("head", ticks(60), **frozen),
+        stream("wrist", ticks(60) + 37 * SECOND, **DEVICE),
+        recorded=True,
+        torn="cut",
     )
     assert codes(rules.apply(found, Limits()).reasons) == ["stamp.tai_utc", "record.torn", "picture.frozen"]
 

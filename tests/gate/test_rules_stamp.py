@@ -188,7 +188,8 @@ class TestDomain:
     def test_two_native_clocks_are_not_matched(self):
         native = {"grade": Grade.NATIVE}
         found = figures(
-            stream("head", ticks(60), domain=Domain.PTP, **native), stream("wrist", ticks(60), domain=Domain.UTC, **native)
+            stream("head", ticks(60), domain=Domain.PTP, **native),
+            stream("wrist", ticks(60), domain=Domain.UTC, **native),
         )
         (reason,) = rules_stamp.domain(found, Limits())
         assert reason.pair == ("head", "wrist")
@@ -217,7 +218,10 @@ class TestFuture:
 class TestUnverified:
     @pytest.mark.parametrize(
         ("facts", "word"),
-        [({"grade": Grade.ARRIVAL}, "grade `arrival`"), ({"stamp_point": StampPoint.UNKNOWN}, "stamp point is unknown")],
+        [
+            ({"grade": Grade.ARRIVAL}, "grade `arrival`"),
+            ({"stamp_point": StampPoint.UNKNOWN}, "stamp point is unknown"),
+        ],
     )
     def test_what_nobody_can_vouch_for(self, facts, word):
         (reason,) = rules_stamp.unverified(alone(**facts), Limits())

@@ -99,24 +99,30 @@ class TestFrozen:
     def run(self, length):
         digest = np.arange(100, dtype=np.int64)
         digest[40 : 40 + length] = 40
-        return with_facts(alone(), "head", frozen=frozen_run(digest, ticks(100)))
+        return with_facts(alone(), "head", frozen=frozen_run(digest, ticks(100), ticks(100) + 5))
 
     def test_three_equal_pictures_pass_and_four_do_not(self):
         assert rules_stream.frozen(self.run(3), Limits()) == []
         (reason,) = rules_stream.frozen(self.run(4), Limits())
         assert (reason.measured, reason.limit, reason.unit) == (4, 3, "pictures")
         assert (reason.first_sample, reason.last_sample) == (40, 43)
+        facts = self.run(4).stream("head").frozen
+        assert (facts.start_ns, facts.end_ns) == (START + 40 * P + 5, START + 43 * P + 5)
 
     def test_a_repeated_stamp_does_not_lengthen_a_run(self):
         times, digest = ticks(10), np.arange(10, dtype=np.int64)
         times[3:7], digest[3:7] = times[3], 3
-        assert frozen_run(digest, times) == Frozen(1, 0)
+        assert frozen_run(digest, times, times) == Frozen(1, 0, 0, START, START)
+        times[5], digest[4], digest[6] = times[5] + 1, 3, 3  # equal pictures, of which one repeats a stamp
+        found = frozen_run(digest, times, times)
+        assert (found.run, found.first, found.last) == (2, 3, 5)
 
     def test_a_picture_that_comes_back_is_no_run(self):
-        assert frozen_run(np.array([1, 2] * 20, dtype=np.int64), ticks(40)).run == 1
+        assert frozen_run(np.array([1, 2] * 20, dtype=np.int64), ticks(40), ticks(40)).run == 1
 
     def test_nothing_recorded(self):
-        assert frozen_run(np.empty(0, np.int64), np.empty(0, np.int64)) == Frozen(0)
+        nothing = np.empty(0, np.int64)
+        assert frozen_run(nothing, nothing, nothing) == Frozen(0)
 
     def test_without_payloads_nothing_is_said(self):
         assert rules_stream.frozen(alone(), Limits()) == []

@@ -143,5 +143,3 @@ class TestNear:
         assert len(warnings) == found
         if found:
             assert (warnings[0].measured, warnings[0].first_tick) == (offset, 17)
-
-

@@ -16,7 +16,7 @@ from firsthand_edge.gate.report import SCHEMA, report_bytes
 from firsthand_edge.gate.verdict import examine, judge
 from firsthand_edge.model import Kind
 from firsthand_edge.spec.document import parse_spec
-from tests.gate.recorded import MS, SPEC, Camera, P
+from tests.gate.recorded import MS, SPEC, Camera, P, devices_of
 
 RECORD = struct.Struct("<5q2IB7x")
 
@@ -34,13 +34,15 @@ def plan(spec):
 def record(directory, *cameras, spec=SPEC, events=(), close=None):
     """Records a take with the real recorder core and returns its evidence."""
     contract = parse_spec(spec.encode(), place="a test")
-    devices = json.dumps([camera.info().to_json() for camera in cameras])
+    devices = json.dumps([device.to_json() for device in devices_of(cameras)])
     intake = _core.Intake(devices, plan=plan(contract), live=directory / "live.page")
     messages = []
     for camera in cameras:
         rows = camera.rows()
         for i in range(rows["arrival_ns"].size):
-            values = [int(rows[key][i]) for key in ("sequence", "trigger_index", "device_ticks", "arrival_ns", "exposure_ns")]
+            values = [
+                int(rows[key][i]) for key in ("sequence", "trigger_index", "device_ticks", "arrival_ns", "exposure_ns")
+            ]
             payload = f"picture {camera.name} {int(rows['digest'][i])}".encode()
             packed = RECORD.pack(*values, len(payload), 0, int(rows["domain"][i]))
             where = (camera.name, int(rows["incarnation"][i]), int(rows["epoch"][i]))
@@ -92,7 +94,8 @@ def test_a_fresh_process_says_the_same_bit_for_bit_without_footage(clean, tmp_pa
     alone.write_bytes(clean.read_bytes())
     program = (
         "import sys; from pathlib import Path; from firsthand_edge.gate.verdict import judge;"
-        "from firsthand_edge.gate.report import report_bytes; sys.stdout.buffer.write(report_bytes(judge(Path(sys.argv[1]))))"
+        "from firsthand_edge.gate.report import report_bytes; "
+        "sys.stdout.buffer.write(report_bytes(judge(Path(sys.argv[1]))))"
     )
     runs = [
         subprocess.run([sys.executable, "-c", program, str(alone)], check=True, capture_output=True, timeout=60).stdout
@@ -157,11 +160,18 @@ def test_a_worker_that_died(tmp_path):
             tmp_path,
             Camera("head"),
             Camera("wrist", restart_at=60, gone=list(range(55, 62))),
-            events=[{"kind": "worker_died", "device": "wrist_device", "cause": "its worker ended with signal 11 (SIGSEGV)"}],
+            events=[
+                {"kind": "worker_died", "device": "wrist_device", "cause": "its worker ended with signal 11 (SIGSEGV)"}
+            ],
         )
     )
     assert {"stream.lost", "sync.missing"} <= set(codes(document))
     assert all("SIGSEGV" in r["cause"] for r in document["reasons"] if r["code"] in ("stream.lost", "sync.missing"))
+
+
+def test_streams_of_one_device(tmp_path):
+    cameras = (Camera("head", device="stereo", ppm=80), Camera("wrist", device="stereo", ppm=80, seed=9))
+    assert judge(record(tmp_path, *cameras))["verdict"] == "accepted"
 
 
 def test_a_torn_take_is_recovered_and_rejected(tmp_path, clean):

@@ -9,7 +9,13 @@ from firsthand_edge.gate.wording import count, fixed, listed, ms, percent, ratio
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0.0 ms"), (2_000_000, "2.0 ms"), (2_000_001, "2.000001 ms"), (16_009_000, "16.009 ms"), (-26_000, "-0.026 ms")],
+    [
+        (0, "0.0 ms"),
+        (2_000_000, "2.0 ms"),
+        (2_000_001, "2.000001 ms"),
+        (16_009_000, "16.009 ms"),
+        (-26_000, "-0.026 ms"),
+    ],
 )
 def test_milliseconds_keep_every_digit(value, text):
     assert ms(value) == text
@@ -27,6 +33,15 @@ def test_percent_and_ratio():
 
 
 def test_words():
-    assert (count(1, "tick"), count(2, "tick"), count(2, "stretch", "stretches")) == ("1 tick", "2 ticks", "2 stretches")
-    assert (listed([]), listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])) == ("", "a", "a and b", "a, b and c")
+    assert (count(1, "tick"), count(2, "tick"), count(2, "stretch", "stretches")) == (
+        "1 tick",
+        "2 ticks",
+        "2 stretches",
+    )
+    assert (listed([]), listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])) == (
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    )
     assert fixed(-12_345, places=3, keep=0) == "-12.345"

@@ -46,6 +46,7 @@ class Recorder:
         self.context = zmq.Context()
         self.sockets = []
         self.events = []
+        self.ends = {}
 
     def open(self):
         self.infos = self.supervisor.start()
@@ -62,6 +63,8 @@ class Recorder:
                 frame, body = socket.recv_multipart()
                 h = decode(frame)
                 got += h.count
+                if h.end:
+                    self.ends[h.stream] = h.epoch
                 self.intake.push(h.stream, h.incarnation, h.epoch, h.flags, h.count, h.records, body)
         return got
 
@@ -81,18 +84,22 @@ class Recorder:
             self.pump()
             thread.join(0.002)
 
-    def record(self, directory, *, preview_s=0.0):
-        if preview_s:
+    def all_ended(self):
+        return sum(e["kind"] == "ended" for e in self.events) == len(self.infos)
+
+    def record(self, directory, *, preview=False):
+        if preview:
             self.supervisor.arm(1)
             self.trigger.start(0, period_ns=PERIOD_NS)
-            until = time.monotonic() + preview_s
-            self.until(lambda: time.monotonic() > until)
+            self.until(self.all_ended)
             self.trigger.stop()
-            self.beside(lambda: self.supervisor.disarm(drain_s=0.1))
+            self.beside(lambda: self.supervisor.disarm(drain_s=0.0))
+            self.until(lambda: len(self.ends) == sum(len(i.streams) for i in self.infos))
+            self.events.clear()
         self.supervisor.arm(2)
         self.intake.start_take(directory, epoch=2, take="{}", attachments=[])
         self.trigger.start(1, period_ns=PERIOD_NS)
-        self.until(lambda: sum(e["kind"] == "ended" for e in self.events) == len(self.infos))
+        self.until(self.all_ended)
         edges = self.trigger.stop()
         self.beside(lambda: self.supervisor.disarm(drain_s=0.0))
         self.until(lambda: all(self.intake.ended().values()))

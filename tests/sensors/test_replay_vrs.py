@@ -20,6 +20,8 @@ from firsthand_edge.testing.clock import FakeClock
 from firsthand_edge.testing.sensors import check_sensor
 from firsthand_edge.trigger.replayed import ReplayedTrigger
 
+from .recording import Recorder
+
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FIRSTHAND_DATA", ROOT / "../shared/data"))
 ARIA = DATA / "aria" / "aria_unit_test_timecode_sequence_calib.vrs"
@@ -137,13 +139,31 @@ def test_at_its_own_pace_it_takes_as_long_as_the_recording(tmp_path):
 
 
 @pytest.mark.real
-def test_a_preview_of_a_foreign_recording_is_silent(tmp_path):
+def test_a_worker_process_plays_it_and_all_of_it_is_recorded(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "episode").mkdir()
+    recorder = Recorder([aria_config()], ReplayedTrigger(tmp_path / "run"), tmp_path / "run", tmp_path)
+    try:
+        recorder.open()
+        counts = recorder.record(tmp_path / "episode")["counts"]
+    finally:
+        recorder.close()
+    assert {name: c["durable"] for name, c in counts.items()} == Counter(r["stream"] for r in raw_records())
+    from mcap.reader import make_reader
+
+    with (tmp_path / "episode" / "episode.mcap").open("rb") as file:
+        topics = Counter(channel.topic for _, channel, _ in make_reader(file).iter_messages())
+    assert sum(n for topic, n in topics.items() if topic.endswith("/metadata")) == 323
+
+
+@pytest.mark.real
+def test_a_foreign_recording_has_no_warm_up(tmp_path):
     trigger = ReplayedTrigger(tmp_path)
     sensor = make_replay(aria_config(), tmp_path)
     sensor.open()
     sensor.arm()
     trigger.start(0, period_ns=PERIOD_NS)
-    with pytest.raises(SensorSilent):
+    with pytest.raises(DeviceEnded, match="warm-up"):
         sensor.read(timeout_s=0.05)
     sensor.close()
     trigger.close()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from blake3 import blake3
@@ -10,6 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from firsthand_edge.errors import ConfigInvalid, DiskError
 from firsthand_edge.spec.keys import RigKey, key_id, verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_made_once_and_kept(tmp_path: Path) -> None:

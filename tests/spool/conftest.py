@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.spool import Spool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

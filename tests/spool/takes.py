@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
 from firsthand_edge.model import Reason, Verdict
-from firsthand_edge.spool.episode import Episode
 from firsthand_edge.spool.manifest import (
     Balance,
     ClockIdentity,
@@ -20,8 +18,13 @@ from firsthand_edge.spool.manifest import (
     SpecIdentity,
     Take,
 )
-from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.verdict_file import VerdictDocument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from firsthand_edge.spool.episode import Episode
+    from firsthand_edge.spool.spool import Spool
 
 SPEC_DIGEST = "blake3:" + "5" * 64
 FOOTAGE = b"footage that is a little longer than nothing " * 40

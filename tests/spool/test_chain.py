@@ -3,8 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +12,9 @@ from hypothesis import strategies as st
 from firsthand_edge.errors import DiskFull
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.chain import Chain, Event, read_rows, verify_chain
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEY = RigKey.generate()
 

@@ -6,8 +6,11 @@ import os
 import random
 import select
 import signal
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +21,11 @@ from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from firsthand_edge.upload.directory import DirectoryStore
 from firsthand_edge.upload.uploader import Uploader
-from tests.spool.kill import killed
+from tests.spool.kill import MEMORY, killed
 from tests.spool.takes import FOOTAGE, TORN, manifest, record, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KEY = RigKey.generate()
 _write = os.write  # the ledger is not on the disk, so the killer does not count it
@@ -116,6 +122,12 @@ def check(root: Path, told: dict[str, State], *, interrupt: int | None = None) -
     assert not [p for p in root.rglob("*") if p.name.endswith(".part")]
 
 
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="crash-", dir=MEMORY) as folder:
+        yield Path(folder)
+
+
 def crash(root: Path, at: int | None, *, interrupt: int | None = None) -> bool:
     (root / "store").mkdir(parents=True)
     ledger = Ledger()
@@ -124,22 +136,23 @@ def crash(root: Path, at: int | None, *, interrupt: int | None = None) -> bool:
     return died
 
 
-def test_killed_at_every_instant_of_a_day(tmp_path: Path) -> None:
-    assert not crash(tmp_path / "whole", None)
-    calls = int((tmp_path / "whole" / "calls").read_text())
+def test_killed_at_every_instant_of_a_day(memory: Path) -> None:
+    assert not crash(memory / "whole", None)
+    calls = int((memory / "whole" / "calls").read_text())
     assert calls > 150, "the killer no longer sees the calls that change the disk"
     for at in range(calls):
-        assert crash(tmp_path / str(at), at), at
+        assert crash(memory / str(at), at), at
 
 
 @settings(max_examples=40, deadline=None)
 @given(at=st.integers(0, 200), interrupt=st.integers(0, 60))
-def test_killed_again_while_it_recovers(tmp_path_factory, at: int, interrupt: int) -> None:
-    crash(tmp_path_factory.mktemp("crash"), at, interrupt=interrupt)
+def test_killed_again_while_it_recovers(at: int, interrupt: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="crash-", dir=MEMORY) as folder:
+        crash(Path(folder), at, interrupt=interrupt)
 
 
 def test_killed_from_outside_at_random_instants(tmp_path: Path) -> None:
-    chance = random.Random(20)
+    chance = random.Random(20)  # noqa: S311 - instants, no secrets
     (tmp_path / "store").mkdir()
     everything: dict[str, State] = {}
     for _ in range(20):

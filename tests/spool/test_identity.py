@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import os
-import signal
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,9 @@ from firsthand_edge.errors import UsageError
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.identity import EpisodeId, next_counter
 from firsthand_edge.spool.spool import Spool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @given(st.from_regex(r"[a-z0-9][a-z0-9_-]{0,31}", fullmatch=True), st.integers(0, 10**12))
@@ -61,14 +63,16 @@ def test_processes_that_begin_at_once_get_numbers_of_their_own(tmp_path: Path) -
     for _ in range(6):
         child = os.fork()
         if child == 0:
+            status = 1
             try:
                 spool = Spool(tmp_path / "spool", key)
                 for _ in range(10):
                     spool.begin("sim")
+                status = 0
             finally:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os._exit(status)
         children.append(child)
     for child in children:
-        os.waitpid(child, 0)
+        assert os.waitpid(child, 0)[1] == 0
     numbers = [EpisodeId.parse(e.id) for e in Spool(tmp_path / "spool", key).episodes()]
     assert sorted(n.counter for n in numbers if n is not None) == list(range(1, 61))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,10 @@ from firsthand_edge.model import Counter, DeviceInfo, Domain, StampPoint, Stream
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spec.signing import signature_fault
 from firsthand_edge.spool.manifest import Balance, DeviceRecord, Lost, Manifest
-from firsthand_edge.spool.spool import Spool
 from tests.spool.takes import manifest, record
+
+if TYPE_CHECKING:
+    from firsthand_edge.spool.spool import Spool
 
 KEY = RigKey.generate()
 INFO = DeviceInfo(

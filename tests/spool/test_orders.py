@@ -5,18 +5,23 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.chain import verify_chain
-from firsthand_edge.spool.episode import Episode
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
-from tests.spool.kill import killed
-from tests.spool.takes import TORN, manifest, record, verdict
+from tests.spool.kill import MEMORY, killed
+from tests.spool.takes import TORN, judged, manifest, record, sealed, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from firsthand_edge.spool.episode import Episode
 
 KEY = RigKey.generate()
 RECEIPT = {"schema": "firsthand.receipt/1", "store": "test"}
@@ -24,12 +29,17 @@ PICK = st.integers(0, 5)
 INSTANT = st.none() | st.integers(0, 25)
 
 
+def there(*states: State) -> Callable[[Orders], bool]:
+    """Whether an episode is in one of `states`."""
+    return lambda machine: any(state in states for state in machine.expected.values())
+
+
 class Orders(RuleBasedStateMachine):
     """One spool and what must be true of it. Every event runs in a child that may be killed within it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.root = Path(tempfile.mkdtemp(prefix="orders-"))
+        self.root = Path(tempfile.mkdtemp(prefix="orders-", dir=MEMORY))
         self.spool = Spool(self.root / "spool", KEY)
         self.expected: dict[str, State] = {}
 
@@ -60,6 +70,15 @@ class Orders(RuleBasedStateMachine):
         assert len({e.id for e in episodes}) == len(episodes), "an episode is in two folders"
         return {e.id: e.state for e in episodes}
 
+    @initialize(good=st.integers(0, 2), bad=st.integers(0, 2), waiting=st.integers(0, 2))
+    def yesterday(self, good: int, bad: int, waiting: int) -> None:
+        for _ in range(good):
+            self.expected[judged(self.spool).id] = State.ACCEPTED
+        for _ in range(bad):
+            self.expected[judged(self.spool, TORN).id] = State.REJECTED
+        for _ in range(waiting):
+            self.expected[sealed(self.spool).id] = State.SEALED
+
     @rule()
     def begin(self) -> None:
         episode = self.spool.begin("sim")
@@ -67,6 +86,7 @@ class Orders(RuleBasedStateMachine):
         record(episode)
         self.expected[episode.id] = State.RECORDING
 
+    @precondition(there(State.RECORDING))
     @rule(number=PICK)
     def seal(self, number: int) -> None:
         if episode := self._pick(number, State.RECORDING):
@@ -74,6 +94,7 @@ class Orders(RuleBasedStateMachine):
             self.spool.seal(episode, made)
             self.expected[episode.id] = State.SEALED
 
+    @precondition(there(State.SEALED, State.TORN, State.ACCEPTED, State.REJECTED))
     @rule(number=PICK, at=INSTANT, good=st.booleans())
     def judge(self, number: int, at: int | None, good: bool) -> None:
         waiting = (State.SEALED, State.TORN, State.ACCEPTED, State.REJECTED)
@@ -85,6 +106,7 @@ class Orders(RuleBasedStateMachine):
         after = State.ACCEPTED if accepted else State.REJECTED
         self._event(episode, at, after, lambda: self.spool.judge_done(episode, document))
 
+    @precondition(there(State.TORN))
     @rule(number=PICK, at=INSTANT)
     def recover(self, number: int, at: int | None) -> None:
         episode = self._pick(number, State.TORN)
@@ -92,22 +114,25 @@ class Orders(RuleBasedStateMachine):
             made = manifest(episode, recovery={"kept": number})
             self._event(episode, at, State.TORN, lambda: self.spool.seal(episode, made))
 
+    @precondition(there(State.ACCEPTED))
     @rule(number=PICK, at=INSTANT)
     def upload(self, number: int, at: int | None) -> None:
         if episode := self._pick(number, State.ACCEPTED):
             self._event(episode, at, State.UPLOADED, lambda: self.spool.uploaded(episode, RECEIPT))
 
+    @precondition(there(State.REJECTED))
     @rule(number=PICK, at=INSTANT)
     def report(self, number: int, at: int | None) -> None:
         if episode := self._pick(number, State.REJECTED):
             self._event(episode, at, State.REJECTED, lambda: self.spool.reported(episode, RECEIPT))
 
+    @precondition(there(State.SEALED, State.ACCEPTED, State.REJECTED))
     @rule(number=PICK, at=INSTANT)
     def put_aside(self, number: int, at: int | None) -> None:
         if episode := self._pick(number, State.SEALED, State.ACCEPTED, State.REJECTED):
             self._event(episode, at, State.ASIDE, lambda: self.spool.set_aside(episode, "asked"))
 
-    @precondition(lambda self: State.RECORDING in self.expected.values())
+    @precondition(there(State.RECORDING))
     @rule()
     def crash_while_recording(self) -> None:
         found = self.spool.restart()
@@ -115,6 +140,7 @@ class Orders(RuleBasedStateMachine):
         assert sorted(entry.episode or "" for entry in found) == sorted(lost)
         self.expected |= dict.fromkeys(lost, State.TORN)
 
+    @precondition(there(State.ACCEPTED, State.REJECTED, State.UPLOADED, State.ASIDE))
     @rule(number=PICK, back=st.sampled_from(list(State)))
     def crash_before_a_rename(self, number: int, back: State) -> None:
         """The folder is somewhere that its row has already left."""
@@ -144,5 +170,5 @@ class Orders(RuleBasedStateMachine):
             assert verify_chain(self.spool.chain.path, KEY.public).good
 
 
-Orders.TestCase.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+Orders.TestCase.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
 TestOrders = Orders.TestCase

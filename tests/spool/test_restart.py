@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -9,6 +9,9 @@ from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from tests.spool.takes import FOOTAGE, TORN, judged, manifest, record, sealed, torn, verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def what(spool: Spool) -> list[str]:

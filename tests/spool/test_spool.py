@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from firsthand_edge import durable
 from firsthand_edge.errors import DiskError, DiskFull, EpisodeDamaged, UsageError
 from firsthand_edge.model import Reason
 from firsthand_edge.spec.canonical import digest_bytes
@@ -14,6 +17,8 @@ from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from tests.spool.takes import TORN, judged, manifest, record, sealed, torn, verdict
+
+if TYPE_CHECKING:
 
 FROZEN = Reason(code="picture.frozen", sentence="wrist_left shows one picture 40 times", stream="wrist_left")
 
@@ -197,9 +202,6 @@ def test_set_aside(spool: Spool) -> None:
 def test_a_full_disk_is_one_sentence_and_loses_nothing(
     spool: Spool, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    import errno
-    import os
-
     episode = spool.begin("sim") if step == "seal" else sealed(spool) if step == "judge" else judged(spool)
     if step == "seal":
         record(episode)
@@ -234,3 +236,37 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 def test_folders_are_made_once(spool: Spool, tmp_path: Path) -> None:
     assert {p.name for p in spool.root.iterdir()} == {s.value for s in State}
     Spool(spool.root, spool.key)
+
+
+def test_a_step_is_document_row_rename_folders_each_durable_before_the_next(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episode = spool.begin("sim")
+    record(episode)
+    made = manifest(episode)
+    with spool.chain.locked():
+        pass
+    trace: list[str] = []
+    real_fsync, real_rename = os.fsync, durable.rename_new
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        trace.append(f"fsync {'manifest' if 'manifest' in path.name else path.name.replace(episode.id, 'folder')}")
+        real_fsync(descriptor)
+
+    def rename(source: Path, target: Path) -> None:
+        trace.append("rename manifest" if target.name == "manifest.json" else "rename folder")
+        real_rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(durable, "rename_new", rename)
+    spool.seal(episode, made)
+    assert trace == [
+        "fsync manifest",
+        "rename manifest",
+        "fsync folder",
+        "fsync chain.jsonl",
+        "rename folder",
+        "fsync sealed",
+        "fsync recording",
+    ]

@@ -32,6 +32,8 @@ Where the document leaves a choice, this is the reading taken (the product takes
   pairs that attain the value the lowest two names win.
 """
 
+from itertools import pairwise
+
 ABSENT = -(2**63)
 
 
@@ -56,7 +58,7 @@ def ordered(times, index=None):
 
 def median_step(stamps):
     """The median step of distinct stamps in order; 0 where there is no step."""
-    return quantile([b - a for a, b in zip(stamps, stamps[1:], strict=False)], 1, 2) or 0
+    return quantile([b - a for a, b in pairwise(stamps)], 1, 2) or 0
 
 
 def tick_numbers(stamps, period):
@@ -138,12 +140,12 @@ def match_by_time(stamps, ticks, period):
 
 def match_by_index(indices, pulses):
     """Section 3.6: {position of tick: position of sample}, over all present ticks."""
-    return {
-        k: indices.index(pulse) for k, pulse in enumerate(pulses) if pulses.index(pulse) == k and pulse in indices
-    }
+    return {k: indices.index(pulse) for k, pulse in enumerate(pulses) if pulses.index(pulse) == k and pulse in indices}
 
 
-def measure(streams, reference, edges=None, period_ns=None, trim_max_ns=10**9, ceiling_ns=2_000_000):
+def measure(  # noqa: PLR0912, PLR0915, PLR0917 - in the order of the document, in one piece
+    streams, reference, edges=None, period_ns=None, trim_max_ns=10**9, ceiling_ns=2_000_000
+):
     """Every figure of sections 3 and 4 that `firsthand_edge._core.measure` reports, under the same names."""
     streams = [
         {

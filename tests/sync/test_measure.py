@@ -369,7 +369,9 @@ def test_the_ceiling_itself_passes():
 
 
 def test_the_worst_tick_is_the_earliest_and_its_pair_goes_by_name():
-    streams = [triggered(n, t) for n, t in [("ref", grid(3)), ("c", grid(3)), ("b", [9, 1000, 2009]), ("a", [9, 1000, 2009])]]
+    streams = [
+        triggered(n, t) for n, t in [("ref", grid(3)), ("c", grid(3)), ("b", [9, 1000, 2009]), ("a", [9, 1000, 2009])]
+    ]
     worst = agreed(streams, "ref", period_ns=T)["residual"]
     assert (worst["worst_tick"], worst["worst_pair"]) == (0, ("c", "a"))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from firsthand_edge.testing.stores import StoreFailed, check_store
 from firsthand_edge.upload.directory import DirectoryStore
 from firsthand_edge.upload.store import Receipt, StoreFile, UploadStopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 
 class Believes(DirectoryStore):

@@ -59,7 +59,7 @@ def test_a_store_that_cannot_be_written_loses_nothing(
     real = getattr(os, call)
 
     def refuse(first: Any, *arguments: Any, **named: Any) -> Any:
-        place = first if isinstance(first, str | Path) else os.readlink(f"/proc/self/fd/{first}")
+        place = first if isinstance(first, str | Path) else Path(f"/proc/self/fd/{first}").readlink()
         if str(place).endswith(".part"):
             raise OSError(code, os.strerror(code), str(place))
         return real(first, *arguments, **named)
@@ -82,7 +82,7 @@ def test_what_does_not_read_back_is_not_kept(tmp_path: Path, monkeypatch: pytest
 
     def rot(descriptor: int) -> None:
         real(descriptor)
-        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(".part"):
+        if Path(f"/proc/self/fd/{descriptor}").readlink().suffix == ".part":
             os.pwrite(descriptor, b"X", 1)
 
     with monkeypatch.context() as patched:

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +11,14 @@ from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from firsthand_edge.upload.directory import DirectoryStore
-from firsthand_edge.upload.store import Receipt, StoreFile
 from firsthand_edge.upload.uploader import Uploader
 from tests.spool.takes import FOOTAGE, TORN, judged, sealed, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from firsthand_edge.upload.store import Receipt, StoreFile
 
 
 @pytest.fixture
@@ -46,7 +50,8 @@ def test_accepted_ones_leave_whole_and_rejected_ones_without_footage(spool: Spoo
     assert (store.root / "episodes" / accepted.id / "episode.mcap").read_bytes() == FOOTAGE
     assert names(store.root / "rejected") == {rejected.id}
     assert names(store.root / "rejected" / rejected.id) == {"evidence.mcap", "verdict.json", "manifest.json"}
-    assert not [path for path in store.root.rglob("*") if path.is_file() and FOOTAGE == path.read_bytes()][1:]
+    footage = [path for path in store.root.rglob("*") if path.is_file() and path.read_bytes() == FOOTAGE]
+    assert footage == [store.root / "episodes" / accepted.id / "episode.mcap"]
     assert {e.id: e.state for e in spool.episodes()} == {
         waiting.id: State.SEALED,
         accepted.id: State.UPLOADED,

@@ -112,7 +112,7 @@ impl Intake {
     /// [`RecordError::Invalid`] for devices or a plan that do not make sense; [`RecordError::Disk`] for the page.
     pub fn new(devices_json: &str, plan: &str, live: &Path) -> RecordResult<Self> {
         let devices = parse_devices(devices_json)?;
-        let mut watch = Watch::new(Plan::parse(plan, &devices)?, &devices)?;
+        let mut watch = Watch::new(Plan::parse(plan)?, &devices)?;
         let clocks = devices.iter().map(DeviceClock::new).collect::<RecordResult<Vec<_>>>()?;
         let mut intakes = Vec::new();
         for (device, info) in devices.iter().enumerate() {

@@ -23,8 +23,8 @@ const RATE_OVER_NS: i64 = 1_000_000_000;
 pub struct Plan {
     /// Name of the reference stream; a name that is no stream means the trigger edges.
     pub reference: String,
-    /// T.
-    pub period_ns: i64,
+    /// T; without one there are no live ticks.
+    pub period_ns: Option<i64>,
     /// The ceiling; the value itself passes.
     pub ceiling_ns: i64,
     /// How late after its stamp a sample may come.
@@ -69,21 +69,13 @@ fn yes() -> bool {
 }
 
 impl Plan {
-    /// Reads a plan and checks it against the devices.
+    /// Reads a plan. Streams that no device has are nothing to watch; the verdict says what is missing.
     ///
     /// # Errors
-    /// [`RecordError::Invalid`]: not JSON of that form, or a stream that no device has.
-    pub fn parse(json: &str, devices: &[DeviceInfo]) -> RecordResult<Self> {
-        let plan: Self = serde_json::from_str(json)
-            .map_err(|e| RecordError::Invalid(format!("the plan is not a JSON object of the form expected: {e}")))?;
-        let known = |name: &str| devices.iter().any(|d| d.streams.iter().any(|s| s.name == name));
-        match plan.streams.iter().find(|s| !known(&s.name)) {
-            Some(stream) => Err(RecordError::Invalid(format!(
-                "the plan names stream {:?}, which no device has; give the streams of the rig",
-                stream.name
-            ))),
-            None => Ok(plan),
-        }
+    /// [`RecordError::Invalid`]: not JSON of that form.
+    pub fn parse(json: &str) -> RecordResult<Self> {
+        serde_json::from_str(json)
+            .map_err(|e| RecordError::Invalid(format!("the plan is not a JSON object of the form expected: {e}")))
     }
 }
 
@@ -118,11 +110,13 @@ impl Watch {
         let mut required = Vec::new();
         let mut streams = Vec::new();
         for stream in devices.iter().flat_map(|d| &d.streams) {
-            let planned = plan.streams.iter().find(|s| s.name == stream.name && s.required && s.kind != "event");
+            let planned = plan.streams.iter().find(|s| s.name == stream.name && s.required);
             let mut watched = None;
-            if let Some(planned) = planned {
+            if let Some(planned) = planned
+                && let Some(monitored) = monitor_stream(planned, &plan, stream.reorder_bound)?
+            {
                 watched = Some(required.len());
-                required.push(monitor_stream(planned, &plan, stream.reorder_bound)?);
+                required.push(monitored);
             }
             streams.push(StreamWatch {
                 name: stream.name.clone(),
@@ -268,12 +262,9 @@ impl Watch {
     }
 
     fn fresh_monitor(&mut self) -> RecordResult<Option<Monitor>> {
-        if self.required.is_empty() {
-            return Ok(None);
-        }
         let plan = &self.plan;
-        let mut config =
-            MonitorConfig::new(self.required.clone(), plan.reference.clone(), plan.period_ns, plan.latency_ns);
+        let Some(period_ns) = plan.period_ns.filter(|_| !self.required.is_empty()) else { return Ok(None) };
+        let mut config = MonitorConfig::new(self.required.clone(), plan.reference.clone(), period_ns, plan.latency_ns);
         config.ceiling_ns = plan.ceiling_ns;
         Monitor::new(config).map(Some).map_err(|e| refused(&e))
     }
@@ -283,28 +274,22 @@ fn refused(error: &SyncError) -> RecordError {
     RecordError::Invalid(format!("the plan cannot be watched: {error}"))
 }
 
-fn monitor_stream(planned: &PlanStream, plan: &Plan, reorder_bound: i64) -> RecordResult<MonitorStream> {
-    let kind = match planned.kind.as_str() {
-        "triggered" => Kind::Triggered,
-        "sampled" => Kind::Sampled,
-        "interpolated" => Kind::Interpolated,
-        other => {
-            return Err(RecordError::Invalid(format!(
-                "stream {:?} of the plan is of kind {other:?}; use triggered, sampled, interpolated or event",
-                planned.name
-            )));
-        }
-    };
+/// None for what has no live ticks: events, and free-running streams without a stated period.
+fn monitor_stream(planned: &PlanStream, plan: &Plan, reorder_bound: i64) -> RecordResult<Option<MonitorStream>> {
+    let kind: Kind = planned.kind.parse().map_err(|e: SyncError| refused(&e))?;
     // 0 says "none" in the plan as in the monitor's Python face.
     let period_ns = planned.period_ns.filter(|p| *p > 0);
-    Ok(MonitorStream {
+    if kind == Kind::Event || (kind != Kind::Triggered && period_ns.is_none()) {
+        return Ok(None);
+    }
+    Ok(Some(MonitorStream {
         name: planned.name.clone(),
         kind,
         period_ns,
         decimate: planned.decimate,
         phase: planned.phase.unwrap_or(0),
-        reorder_ns: reorder_bound.max(0).saturating_mul(period_ns.unwrap_or(plan.period_ns)),
-    })
+        reorder_ns: reorder_bound.max(0).saturating_mul(period_ns.or(plan.period_ns).unwrap_or(0)),
+    }))
 }
 
 /// Thousandths of samples a second.

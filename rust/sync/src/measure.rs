@@ -422,7 +422,10 @@ fn check(streams: &[Stream], settings: &Settings) -> Result<Option<usize>, SyncE
         };
     }
     let Some(at) = named else {
-        let known = streams.iter().map(|s| s.name).collect::<Vec<_>>().join(", ");
+        let known = match streams {
+            [] => "none".to_owned(),
+            _ => streams.iter().map(|s| s.name).collect::<Vec<_>>().join(", "),
+        };
         return Err(SyncError::UnknownReference { reference: settings.reference.to_owned(), known });
     };
     let what = match (streams[at].kind, streams[at].decimate) {

@@ -326,3 +326,43 @@ fn check(config: &MonitorConfig) -> Result<(), SyncError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: i64 = 1000;
+
+    /// The most samples that any stream ever held while `count` periods of three streams were pushed, the streams of
+    /// `silent` only once, at the start.
+    fn most_held(count: i64, silent: &[usize]) -> usize {
+        let kinds = [("head", Kind::Triggered, T), ("wrist", Kind::Triggered, T), ("imu", Kind::Sampled, T)];
+        let streams = kinds.map(|(name, kind, period)| MonitorStream {
+            name: name.into(),
+            kind,
+            period_ns: Some(period),
+            decimate: 1,
+            phase: 0,
+            reorder_ns: 0,
+        });
+        let mut monitor = Monitor::new(MonitorConfig::new(streams.into(), "head", T, 5 * T)).unwrap();
+        let mut most = 0;
+        for k in 0..count {
+            for at in (0..3).filter(|at| k == 0 || !silent.contains(at)) {
+                monitor.push(at, k * T);
+            }
+            monitor.advance(k * T, |_| {});
+            most = monitor.tracks.iter().flatten().map(Track::held).max().unwrap_or(0).max(most);
+            most = most.max(monitor.pending.len());
+        }
+        most
+    }
+
+    #[test]
+    fn what_is_held_for_ticks_to_come_does_not_grow_while_a_stream_is_silent() {
+        for silent in [&[][..], &[0], &[1], &[2], &[1, 2]] {
+            let most = most_held(2000, silent);
+            assert!(most < 16, "{silent:?}: {most}");
+        }
+    }
+}

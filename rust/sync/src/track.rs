@@ -102,6 +102,12 @@ impl Track {
         }
     }
 
+    /// How many samples are held for ticks to come.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.window.len()
+    }
+
     /// The last sample not after `t` and the first one after it.
     fn around(&self, t: i64) -> (Option<i64>, Option<i64>) {
         let after = self.window.partition_point(|&sample| sample <= t);

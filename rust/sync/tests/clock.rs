@@ -263,6 +263,28 @@ fn without_an_arrival_the_map_answers_and_learns_nothing() {
 }
 
 #[test]
+fn the_further_ahead_of_the_pairs_the_less_is_certain() {
+    let readings = Device { spike_every: u64::MAX, ..STEADY }.readings(60, 20);
+    let mut map = ClockMap::new(config()).unwrap();
+    let last = run(&mut map, &readings)[readings.len() - 1];
+    let ahead = map.push(last.device_ns + 10_000_000_000, None);
+    assert_eq!(ahead.uncertainty_ns, last.uncertainty_ns + 500_000);
+}
+
+#[test]
+fn a_rate_that_changed_during_a_silence_is_no_step() {
+    // The clock gains 2 ms in 9 s, 222 ppm more than before.
+    let mut map = ClockMap::new(ClockConfig::default()).unwrap();
+    for i in 0..600 {
+        map.push(i * 16_666_667, Some(i * 16_666_667 + MIN_DELAY_NS));
+    }
+    let later = 600 * 16_666_667 + 9_000_000_000;
+    assert!(!map.push(later + 2_000_000, Some(later + MIN_DELAY_NS)).split);
+    // Twice that is more than any clock gains.
+    assert!(map.push(later + 10_000_000, Some(later + MIN_DELAY_NS + 1)).split);
+}
+
+#[test]
 fn identity_maps_nothing_and_counts_what_lies_in_the_future() {
     let config = ClockConfig { identity: true, min_delay_bound_ns: 50, ..ClockConfig::default() };
     let mut map = ClockMap::new(config).unwrap();

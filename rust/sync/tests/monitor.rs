@@ -228,19 +228,6 @@ fn absent_ticks_are_numbered_over() -> Result<(), SyncError> {
 }
 
 #[test]
-fn memory_does_not_grow_while_the_reference_is_silent() -> Result<(), SyncError> {
-    let mut monitor = pair(1000)?;
-    for k in 0..100_000 {
-        monitor.push(1, k * T);
-        monitor.advance(k * T, |_| {});
-    }
-    monitor.push(0, 100_000 * T);
-    monitor.push(1, 100_000 * T + 3);
-    assert_eq!(finals(&mut monitor, i64::MAX), [(0, 100_000 * T, 3, vec![0, 3])]);
-    Ok(())
-}
-
-#[test]
 fn times_at_the_ends_of_int64_are_no_overflow() -> Result<(), SyncError> {
     let mut monitor = pair(i64::MAX)?;
     for t in [ABSENT, ABSENT + 1, 0, i64::MAX - 1, i64::MAX] {

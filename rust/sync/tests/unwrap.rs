@@ -60,6 +60,16 @@ fn late_arrivals_are_no_missed_range() -> Result<(), SyncError> {
 }
 
 #[test]
+fn a_slow_clock_that_falls_behind_by_a_whole_range_is_followed() -> Result<(), SyncError> {
+    // 100 ppm slow for 20 min: 120 ms, near two ranges of 16 bits of a us.
+    let device_us = |i: i64| i * 10_000 - i;
+    let readings: Vec<_> = (0..120_000).map(|i| (device_us(i) % (1 << 16), Some(i * 10_000_000 + 900_000))).collect();
+    let (times, _) = unwrapped(counter(16, 1000, 1), &readings)?;
+    assert_eq!(times.last(), Some(&Some(device_us(119_999) * 1000)));
+    Ok(())
+}
+
+#[test]
 fn ticks_become_ns_by_flooring_exactly() -> Result<(), SyncError> {
     // A third of a us, the DualSense clock.
     let third = counter(32, 1000, 3);
