@@ -102,6 +102,8 @@ def _print(report: Mapping[str, Any], plot: Path | None) -> None:
     console.print()
     console.print(Text(_residual_line(report)))
     console.print(Text(_span_line(report)))
+    if "spec" in report:
+        console.print(Text(f"Spec {report['spec']['id']}, version {report['spec']['version']}."))
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     names = ("stream", "kind", "samples", "Hz", "missing", "extra", "median ms", "|p99| ms", "|max| ms")
     for place, name in enumerate(names):

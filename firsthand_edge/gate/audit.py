@@ -24,7 +24,7 @@ from firsthand_edge.gate.recordings import read_recording
 from firsthand_edge.gate.report import report
 from firsthand_edge.gate.stamp_lists import Unit, read_stamps
 from firsthand_edge.gate.verdict import Judgement, examine
-from firsthand_edge.gate.wording import count
+from firsthand_edge.gate.wording import count, listed
 from firsthand_edge.model import Kind
 
 if TYPE_CHECKING:
@@ -323,13 +323,23 @@ def _judged(
         reference=reference,
         period_ns=base.period_ns,
         limits=limits,
-        notes=[TAKEN_AS, NO_SEQUENCES, *notes],
+        notes=[TAKEN_AS, _sources(inputs), NO_SEQUENCES, *notes],
     )
     verdict = rules.apply(figures, limits)
     bound: dict[str, Any] = {"recording": form, "sources": {found.name: found.source for found in inputs}}
     if spec is not None:
         bound["spec"] = {"id": spec.id, "version": spec.version, "digest": spec.digest}
     return Judgement(figures, verdict, report(figures, verdict, limits, bound=bound))
+
+
+def _sources(inputs: Sequence[_Input]) -> str:
+    """Which times or which unit each stream was read in: `Times used: header of head; log of wrist.`."""
+    by_source: dict[str, list[str]] = {}
+    for found in inputs:
+        key = "stamps" if "stamps" in found.source else "unit"
+        by_source.setdefault(f"{found.source[key]} {'of' if key == 'stamps' else 'in'}", []).append(found.name)
+    parts = [f"{source} {listed(names)}" for source, names in sorted(by_source.items())]
+    return f"Times used: {'; '.join(parts)}."
 
 
 def _stream(found: _Input, wanted: StreamSpec | None, limits: Limits) -> TakeStream:

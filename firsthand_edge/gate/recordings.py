@@ -132,9 +132,12 @@ class _Topic:
 
 
 def _read_mcap(path: Path, stamps: StampSource | None) -> Recording:
-    from mcap.exceptions import McapError
-    from mcap.reader import make_reader
-    from zstandard import ZstdError
+    try:
+        from mcap.exceptions import McapError
+        from mcap.reader import make_reader
+        from zstandard import ZstdError
+    except ImportError as exc:
+        raise UsageError(f"{path} is an MCAP recording; install the package `mcap` to read it") from exc
 
     topics: dict[str, _Topic] = {}
     try:

@@ -91,7 +91,10 @@ class TestLists:
         assert (report["reference"], report["period_ns"], report["verdict"]) == ("head", P, "accepted")
         assert report["residual_ns"]["max"] == MS
         assert report["sources"]["head"]["unit"] == "ns"
-        assert report["notes"][0] == "Stamps are taken as declared mid-exposure times."
+        assert report["notes"][:2] == [
+            "Stamps are taken as declared mid-exposure times.",
+            "Times used: ns in head and wrist.",
+        ]
         assert "clock.*" in report["not_judged"]
 
     def test_the_reference_must_be_there_or_named(self, listed):
@@ -191,6 +194,7 @@ class TestMcap:
         assert found.verdict.accepted, found.verdict.reasons
         assert found.report["reference"] == "/head/image"
         assert found.report["sources"]["/head/image"]["stamps"] == "header"
+        assert found.report["notes"][1] == "Times used: header of /head/image, /imu and /wrist/image; log of /button."
         assert found.report["streams"]["/button"]["required"] is False
         assert found.report["streams"]["/imu"]["kind"] == "sampled"
 

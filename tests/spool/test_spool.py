@@ -4,7 +4,7 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,8 +17,6 @@ from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from tests.spool.takes import TORN, judged, manifest, record, sealed, torn, verdict
-
-if TYPE_CHECKING:
 
 FROZEN = Reason(code="picture.frozen", sentence="wrist_left shows one picture 40 times", stream="wrist_left")
 
@@ -238,35 +236,51 @@ def test_folders_are_made_once(spool: Spool, tmp_path: Path) -> None:
     Spool(spool.root, spool.key)
 
 
+@pytest.mark.parametrize("step", ["seal", "judge", "upload"])
 def test_a_step_is_document_row_rename_folders_each_durable_before_the_next(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    episode = spool.begin("sim")
-    record(episode)
-    made = manifest(episode)
-    with spool.chain.locked():
-        pass
     trace: list[str] = []
     real_fsync, real_rename = os.fsync, durable.rename_new
 
     def fsync(descriptor: int) -> None:
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
-        trace.append(f"fsync {'manifest' if 'manifest' in path.name else path.name.replace(episode.id, 'folder')}")
+        name = "folder" if path.name == episode.id else "document" if path.suffix == ".part" else path.name
+        trace.append(f"fsync {name}")
         real_fsync(descriptor)
 
     def rename(source: Path, target: Path) -> None:
-        trace.append("rename manifest" if target.name == "manifest.json" else "rename folder")
+        trace.append("rename folder" if target.name == episode.id else "rename document")
         real_rename(source, target)
 
+    if step == "seal":
+        episode = spool.begin("sim")
+        record(episode)
+        made = manifest(episode)
+        with spool.chain.locked():
+            pass  # its first row is not this step's
+        come, left = "sealed", "recording"
+    elif step == "judge":
+        episode = sealed(spool)
+        judgement = verdict(spool, episode)
+        come, left = "accepted", "sealed"
+    else:
+        episode = judged(spool)
+        come, left = "uploaded", "accepted"
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(durable, "rename_new", rename)
-    spool.seal(episode, made)
+    if step == "seal":
+        spool.seal(episode, made)
+    elif step == "judge":
+        spool.judge_done(episode, judgement)
+    else:
+        spool.uploaded(episode, {"store": "test"})
     assert trace == [
-        "fsync manifest",
-        "rename manifest",
+        "fsync document",
+        "rename document",
         "fsync folder",
         "fsync chain.jsonl",
         "rename folder",
-        "fsync sealed",
-        "fsync recording",
+        f"fsync {come}",
+        f"fsync {left}",
     ]

@@ -1,0 +1,60 @@
+"""Episodes of the rig of `configs/sim.toml`, made in simulated time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from firsthand_edge import _core
+from firsthand_edge.daemon.rig import LoadedRig, load_rig
+from firsthand_edge.record.plan import recorder_plan
+from firsthand_edge.testing.simulated_time import SimulatedRig, record_simulated
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+
+
+def sim_rig() -> LoadedRig:
+    """The rig of the demo."""
+    return load_rig(CONFIGS / "sim.toml")
+
+
+def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_maps: bool = False) -> Path:
+    """Records take `number` into `folder / "episode"` and returns that folder.
+
+    Args:
+        folder: Of the test; exists.
+        seconds: Length in simulated time.
+        number: Fault scripts of the rig file go by it.
+        bypass_clock_maps: Take every device's unwrapped counter for rig time, as a careless recorder would.
+    """
+    loaded = sim_rig()
+    rig = SimulatedRig(loaded.file.device, folder / "run")
+    infos = [replace(info, identity_map=bypass_clock_maps) for info in rig.infos]
+    plan = recorder_plan(loaded.spec, period_ns=loaded.period_ns, latency_ns=150_000_000)
+    intake = _core.Intake(json.dumps([i.to_json() for i in infos]), plan=plan, live=folder / "live")
+    directory = folder / "episode"
+    directory.mkdir()
+    record_simulated(
+        rig,
+        intake,
+        directory=directory,
+        seconds=seconds,
+        period_ns=loaded.period_ns or 0,
+        number=number,
+        take={
+            "episode": f"sim-01-{number:08d}-0123456789abcdef",
+            "rig": "sim-01",
+            "number": number,
+            "software": {"version": _core.__version__, "commit": "unknown"},
+            "spec": {"id": loaded.spec.id, "version": loaded.spec.version, "digest": loaded.spec.digest},
+            "consent": {"state": "not_checked", "why": "simulated"},
+            "clock": {"timebase": "arb", "source": "simulated"},
+        },
+        attachments=[
+            ("spec.toml", "application/toml", loaded.spec_document),
+            ("rig.toml", "application/toml", loaded.document),
+        ],
+    )
+    rig.close()
+    return directory
