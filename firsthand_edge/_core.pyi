@@ -456,7 +456,8 @@ def recover(directory: Path) -> dict[str, Any]:
     Returns:
         The note, which the evidence holds too: {"schema", "torn": bool, "found": {name: {"present", "complete": bool,
         "messages": {topic: int}, "chunks_kept", "chunks_bad", "orphans", "bytes_in", "bytes_out": int, "holes":
-        [{"start", "end", "reason", "first_ns", "last_ns", "messages", "zeros"}]}}}, and "files" as of `stop_take`.
+        [{"start", "end", "reason", "first_ns", "last_ns", "messages", "zeros"}]}}}, "before" (the note
+        of an earlier recovery, where the episode was damaged again since), and "files" as of `stop_take`.
 
     Raises:
         RecordingUnreadable: neither file is there, or what was recovered does not read back; nothing was replaced.

@@ -118,9 +118,7 @@ class DeviceInfo:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> DeviceInfo:
         """The inverse of `to_json`."""
-        streams = tuple(
-            StreamInfo(**{**s, "stamp_point": StampPoint(s["stamp_point"])}) for s in data["streams"]
-        )
+        streams = tuple(StreamInfo(**{**s, "stamp_point": StampPoint(s["stamp_point"])}) for s in data["streams"])
         return cls(
             **{**data, "domain": Domain(data["domain"]), "counter": Counter(**data["counter"]), "streams": streams}
         )

@@ -102,8 +102,8 @@ def show(
 def _page(found: Any, manifest: Any, committed: Any) -> list[str]:
     lines = [
         f"episode   {found.id}  ({found.state.value})",
-        f"take      {manifest.take.number} of rig {manifest.rig}, software {manifest.software.version} "
-        f"({manifest.software.commit[:12]})",
+        f"take      {manifest.take.number} of rig {manifest.rig}",
+        f"software  {manifest.software.version} ({manifest.software.commit})",
         f"spec      {manifest.spec.id} version {manifest.spec.version}, {manifest.spec.digest}",
         f"consent   {manifest.consent.state}: {manifest.consent.why}",
         f"clock     {manifest.clock.timebase}, {manifest.clock.source}",

@@ -14,7 +14,8 @@ from firsthand_edge.errors import CannotJudge
 from firsthand_edge.model import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Set
+    from collections.abc import Callable, Mapping
+    from collections.abc import Set as AbstractSet
 
 __all__ = ["LiveView", "live", "live_lines", "wrongs"]
 
@@ -30,7 +31,7 @@ def signed(value_ns: int | None) -> str:
     return "-" if value_ns is None else f"{value_ns / 1e6:+.3f} ms"
 
 
-def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: Set[str] = frozenset()) -> list[str]:
+def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: AbstractSet[str] = frozenset()) -> list[str]:
     """What is wrong right now, a sentence each, from one reading of the live page.
 
     Args:
@@ -40,7 +41,8 @@ def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: Set[str] = froze
     """
     out = []
     if page["over"]:
-        out.append(f"{page['over']} ticks over the ceiling of {ceiling_ns / 1e6:g} ms, largest {milliseconds(page['max_ns'])}")
+        largest = milliseconds(page["max_ns"])
+        out.append(f"{page['over']} ticks over the ceiling of {ceiling_ns / 1e6:g} ms, largest {largest}")
     for name, stream in page["streams"].items():
         if stream["frozen_run"] > FROZEN_RUN:
             out.append(f"{name} repeats its last picture ({stream['frozen_run']} frames)")
@@ -51,18 +53,18 @@ def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: Set[str] = froze
             out.append(f"{name} is silent for {silent_ns / 1e9:.1f} s")
         lost = stream["lost_queue"] + stream["lost_disk"]
         if lost:
-            out.append(f"{name} lost {lost} samples on this rig (queue {stream['lost_queue']}, disk {stream['lost_disk']})")
+            where = f"queue {stream['lost_queue']}, disk {stream['lost_disk']}"
+            out.append(f"{name} lost {lost} samples on this rig ({where})")
     return out
 
 
 def live_lines(
-    page: Mapping[str, Any], *, title: str, seconds: float, ceiling_ns: int, sparse: Set[str] = frozenset()
+    page: Mapping[str, Any], *, title: str, seconds: float, ceiling_ns: int, sparse: AbstractSet[str] = frozenset()
 ) -> list[str]:
     """The take as lines of text: one for the take, one a stream, one for each thing that is wrong."""
-    out = [
-        f"{title}  {seconds:4.1f} s  tick {page['tick']}  residual {milliseconds(page['residual_ns'])}"
-        f"  largest {milliseconds(page['max_ns'])}  over {page['over']}  late {page['late']}"
-    ]
+    residual, largest = milliseconds(page["residual_ns"]), milliseconds(page["max_ns"])
+    figures = f"residual {residual}  largest {largest}  over {page['over']}  late {page['late']}"
+    out = [f"{title}  {seconds:4.1f} s  tick {page['tick']}  {figures}"]
     for name, stream in page["streams"].items():
         rate = f"{stream['rate_mhz'] / 1000:7.1f} Hz"
         out.append(f"  {name:<14}{rate}  {signed(stream['offset_ns']):>12}  {stream['received']:>7} samples")
@@ -74,7 +76,7 @@ class LiveView:
     """Redraws in place on a terminal; elsewhere prints one line a second and every new wrong thing once."""
 
     def __init__(
-        self, *, ceiling_ns: int, sparse: Set[str] = frozenset(), clock: Callable[[], float] = time.monotonic
+        self, *, ceiling_ns: int, sparse: AbstractSet[str] = frozenset(), clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._ceiling_ns = ceiling_ns
         self._sparse = sparse
@@ -86,9 +88,7 @@ class LiveView:
 
     def show(self, page: Mapping[str, Any], *, title: str, seconds: float) -> None:
         """Shows one reading of the live page."""
-        lines = live_lines(
-            page, title=title, seconds=seconds, ceiling_ns=self._ceiling_ns, sparse=self._sparse
-        )
+        lines = live_lines(page, title=title, seconds=seconds, ceiling_ns=self._ceiling_ns, sparse=self._sparse)
         if self._tty:
             up = f"\x1b[{self._drawn}F" if self._drawn else ""
             sys.stdout.write(up + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
@@ -126,7 +126,7 @@ def live(
 
     path = state / "run" / "live"
     if not path.exists():
-        raise CannotJudge(f"no daemon publishes live figures at {path}; start one, or name its state directory with --state")
+        raise CannotJudge(f"no daemon publishes figures at {path}; start one, or name its state directory with --state")
     page = _core.LivePage(path)
     view = LiveView(ceiling_ns=2_000_000)
     start = time.monotonic()

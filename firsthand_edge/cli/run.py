@@ -43,4 +43,3 @@ def run(
         running.wait_for_store(accepted)
         print(f"spool    {state / 'spool'}\nstore    {running.store} ({len(accepted)} of {takes} takes)")
     return 0 if len(accepted) == takes else 1
-

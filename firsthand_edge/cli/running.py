@@ -18,7 +18,6 @@ from firsthand_edge.daemon.rig import LoadedRig, load_rig
 from firsthand_edge.errors import CannotJudge, DeviceError, DeviceSilent, FirsthandError, StoreError
 from firsthand_edge.model import Kind
 
-
 __all__ = ["RunningRig"]
 
 START_LIMIT_S = 60.0
@@ -116,7 +115,7 @@ class RunningRig:
         return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
     def view(self) -> LiveView:
-        """A view of this rig's live figures. The age of what is replayed says nothing, so nothing replayed is silent."""
+        """A view of this rig's live figures. The age of what is replayed says nothing, so none of it is silent."""
         spec = self.rig.spec
         replayed = self.rig.file.trigger.kind == "replayed"
         sparse = frozenset(stream.name for stream in spec.streams if replayed or stream.kind is Kind.EVENT)
@@ -125,7 +124,10 @@ class RunningRig:
     def start_uploader(self) -> None:
         """Starts `uploadd`, which hands accepted episodes to the rig file's store; an embedded store is made here."""
         if not Path(self.rig.file.store.directory).is_absolute():
-            self.store.mkdir(exist_ok=True)
+            try:
+                self.store.mkdir(exist_ok=True)
+            except OSError as exc:
+                raise StoreError(f"the store {self.store} cannot be made ({exc.strerror}); make room for it") from exc
         self._uploader = self._spawn(
             "firsthand_edge.daemon.uploadd",
             "uploadd",
@@ -151,7 +153,7 @@ class RunningRig:
             self.check_uploader()
             refused = self._refused_uploads()
             if why := next((refused[name] for name in sorted(missing) if name in refused), None):
-                raise StoreError(f"{why}; {len(missing)} accepted episodes stay on the rig")
+                raise StoreError(f"{why}; accepted episodes that it lacks stay on the rig: {len(missing)}")
             if time.monotonic() > deadline:
                 raise StoreError(
                     f"the store has not proved after {UPLOAD_LIMIT_S:g} s that it holds {', '.join(sorted(missing))}; "

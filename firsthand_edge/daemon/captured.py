@@ -230,7 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _alone(run_dir):
             return _run(load_rig(options.rig), options.state)
     except OSError as exc:
-        return _last_words(run_dir, DiskError(f"{exc.filename or options.state}: {exc.strerror}; mend the disk or choose another --state"))
+        place = exc.filename or options.state
+        return _last_words(run_dir, DiskError(f"{place}: {exc.strerror}; mend the disk or choose another --state"))
     except FirsthandError as exc:
         return _last_words(run_dir, exc)
 
@@ -260,7 +261,7 @@ def _alone(run_dir: Path) -> Any:
 
 def _last_words(run_dir: Path, error: FirsthandError) -> int:
     """Says why the daemon ends, for people on stderr and for whoever started it in a file."""
-    print(f"captured: {error}", file=sys.stderr)
+    sys.stderr.write(f"captured: {error}\n")
     with contextlib.suppress(OSError):
         (run_dir / LAST_WORDS).write_text(json.dumps({"sentence": str(error), "exit_status": error.exit_status}))
     return error.exit_status

@@ -1,6 +1,6 @@
 """The control socket of the daemon: a Unix socket, one request and one reply at a time, msgpack both ways.
 
-A request is `[command, {argument: value}]`; a reply is `{"ok": value}` or `{"error": {"code", "exit_status", "sentence"}}`.
+A request is `[command, {argument: value}]`, a reply `{"ok": value}` or `{"error": {code, exit_status, sentence}}`.
 Nothing here listens on a network.
 """
 

@@ -1,4 +1,4 @@
-"""From closed files to a judged episode: manifests of whole and of torn takes, verdicts, and their filing in the spool."""
+"""From closed files to a judged episode: manifests of whole and of torn takes, verdicts, their filing in the spool."""
 
 from __future__ import annotations
 
@@ -202,5 +202,3 @@ def _unknown_take(episode: Episode) -> dict[str, Any]:
         "consent": {"state": "not_checked", "why": "the evidence was lost"},
         "clock": {"timebase": "arb", "source": "unknown"},
     }
-
-

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal  # noqa: TC003 - pydantic resolves annotations at run time
-from pathlib import Path
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +13,7 @@ from firsthand_edge.spec.document import Spec, load_spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["LoadedRig", "RigFile", "load_rig"]
 
@@ -117,5 +117,3 @@ def _contradictions(file: RigFile) -> Iterator[tuple[tuple[str | int, ...], str]
         yield ("trigger",), "a simulated trigger needs `rate_hz`; add it"
     if file.trigger.kind == "replayed" and any(d.driver == "sim" for d in file.device):
         yield ("trigger", "kind"), "a rig with simulated devices needs pulses; make it `simulated`"
-
-

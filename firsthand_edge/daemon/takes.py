@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from firsthand_edge import _core
 from firsthand_edge.daemon.judging import bind
 from firsthand_edge.daemon.software import software
 from firsthand_edge.errors import DeviceError, DiskFull, FirsthandError
@@ -226,9 +225,7 @@ class Rig:
         counters = self._supervisor.counters()
         pulses = self._pulses(edges)
         if len(edges.index):
-            self._ask(
-                "edges", timeout_s=ARM_LIMIT_S, index=edges.index.tobytes(), time_ns=edges.time_ns.tobytes()
-            )
+            self._ask("edges", timeout_s=ARM_LIMIT_S, index=edges.index.tobytes(), time_ns=edges.time_ns.tobytes())
         closed = self._ask(
             "stop_take",
             timeout_s=CLOSE_LIMIT_S,

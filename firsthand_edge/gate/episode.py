@@ -121,7 +121,7 @@ def _loss(evidence: Evidence, stream: str) -> Loss | None:
     row = (evidence.close or {}).get("balance", {}).get(stream)
     if not isinstance(row, dict):
         return None
-    return Loss(socket=int(row.get("lost_socket", 0)), queue=int(row.get("lost_queue", 0)))
+    return Loss(*(int(row.get(f"lost_{place}", 0)) for place in ("socket", "queue", "disk")))
 
 
 def _deaths(evidence: Evidence, device: str) -> tuple[Death, ...]:

@@ -203,11 +203,12 @@ class Loss:
 
     socket: int = 0
     queue: int = 0
+    disk: int = 0
 
     @property
     def total(self) -> int:
         """All that back-pressure cost."""
-        return self.socket + self.queue
+        return self.socket + self.queue + self.disk
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ def overrun(figures: Figures, limits: Limits) -> list[Reason]:
             Reason(
                 "record.overrun",
                 f"{facts.name}: {count(loss.total, 'sample')} lost under way "
-                f"({loss.socket} before the recorder, {loss.queue} before the disk; {limits.overrun} may be). "
+                f"({loss.socket} before the recorder, {loss.queue} before the disk, {loss.disk} at the disk; "
+                f"{limits.overrun} may be). "
                 "See what else uses the processor and the disk.",
                 stream=facts.name,
                 measured=loss.total,
@@ -54,4 +55,4 @@ def overrun(figures: Figures, limits: Limits) -> list[Reason]:
 
 
 def _slow(loss: Loss) -> str:
-    return "the recorder was too slow" if loss.socket >= loss.queue else "the disk was too slow"
+    return "the recorder was too slow" if loss.socket >= loss.queue + loss.disk else "the disk was too slow"

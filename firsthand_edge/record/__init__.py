@@ -1,1 +1,1 @@
-"""Samples to one episode: the recorder process, its plan, the balance sheet. The bytes themselves are Rust's (`_core`)."""
+"""Samples to one episode: the recorder process and its plan. The bytes themselves are Rust's (`_core`)."""

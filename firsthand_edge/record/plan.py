@@ -1,4 +1,4 @@
-"""What the recorder is told before a take: which streams are judged against which reference, and how late a sample may be."""
+"""What the recorder is told before a take: which streams are judged, against what, and how late a sample may be."""
 
 from __future__ import annotations
 

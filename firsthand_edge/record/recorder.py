@@ -32,9 +32,7 @@ BURST: Final = 64
 
 
 def losses(worker: Mapping[str, Mapping[str, int]], recorder: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """Per stream what was lost to back-pressure, and where.
-
-    What was sent and never received went with a killed worker or its socket.
+    """Per stream what was lost to back-pressure, and where; `under_way` went with a killed worker or its socket.
 
     Args:
         worker: `sent` and `dropped_socket` of each stream.
@@ -43,9 +41,9 @@ def losses(worker: Mapping[str, Mapping[str, int]], recorder: Mapping[str, Mappi
     out = {}
     for stream, kept in recorder.items():
         made = worker.get(stream, {})
-        under_way = max(0, made.get("sent", 0) - kept["received"])
         out[stream] = {
-            "lost_socket": made.get("dropped_socket", 0) + under_way,
+            "under_way": max(0, made.get("sent", 0) - kept["received"]),
+            "lost_socket": made.get("dropped_socket", 0),
             "lost_queue": kept["lost_queue"],
             "lost_disk": kept["lost_disk"],
         }

@@ -139,7 +139,8 @@ class ReplaySensor:
 
         Raises:
             SensorSilent: No train has started, or the next sample is not due yet.
-            DeviceEnded: The take, or the warm-up in a preview, was played to its end, or this player was started in the middle of it.
+            DeviceEnded: The take, or the warm-up in a preview, was played to its end, or this player was started in
+                the middle of it.
         """
         if self._line is None or self._armed_ns is None:
             raise DeviceError(f"device {self._config.name} is not armed; arm it before reading")

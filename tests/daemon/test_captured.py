@@ -132,6 +132,7 @@ def test_one_daemon_a_state_directory(tmp_path):
             capture_output=True,
             text=True,
             timeout=30,
+            check=False,
         )
     assert second.returncode == UsageError.exit_status
     assert "another daemon runs on" in second.stderr
@@ -157,6 +158,7 @@ def test_a_rig_without_a_required_stream_is_unfit_before_the_first_take(tmp_path
         capture_output=True,
         text=True,
         timeout=60,
+        check=False,
     )
     assert done.returncode == 5
     assert "no device delivers wrist, which the spec requires" in done.stderr

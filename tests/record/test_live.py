@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +16,9 @@ from firsthand_edge import _core
 from firsthand_edge.errors import DiskError, RecordingUnreadable
 from firsthand_edge.model import ABSENT
 from tests.record.wire import SECOND, START, Wire, device, plan, push, recorder, required, start, stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PERIOD = 16_666_667
 
@@ -131,7 +134,7 @@ def test_a_recorder_that_was_restarted_is_followed(tmp_path: Path) -> None:
 WRITER = """
     import sys
     from pathlib import Path
-    from tests.record.wire import *
+    from tests.record.wire import device, recorder, stream
     intake = recorder(Path(sys.argv[1]), device("cam", *[stream(f"s{i}") for i in range(20)]))
     print("ready", flush=True)
     now = 0

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcap.reader import make_reader
 from mcap_protobuf.decoder import DecoderFactory
 
 from firsthand_edge import _core
 from firsthand_edge.model import ABSENT, Counter, DeviceInfo, Domain, StampPoint, StreamInfo
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECOND = 1_000_000_000
 START = 100 * SECOND
@@ -39,14 +41,23 @@ def frames(samples: list[Wire]) -> tuple[int, bytes, bytes]:
     """Number of records, records, payload frame."""
     records = b"".join(
         RECORD.pack(
-            s.sequence, s.trigger_index, s.device_ticks, s.arrival_ns, s.exposure_ns, len(s.payload), len(s.metadata), s.domain
+            s.sequence,
+            s.trigger_index,
+            s.device_ticks,
+            s.arrival_ns,
+            s.exposure_ns,
+            len(s.payload),
+            len(s.metadata),
+            s.domain,
         )
         for s in samples
     )
     return len(samples), records, b"".join(s.payload + s.metadata for s in samples)
 
 
-def push(intake: _core.Intake, stream: str, samples: list[Wire], *, epoch: int = 1, incarnation: int = 0, flags: int = 0) -> None:
+def push(
+    intake: _core.Intake, stream: str, samples: list[Wire], *, epoch: int = 1, incarnation: int = 0, flags: int = 0
+) -> None:
     """Sends one message."""
     intake.push(stream, incarnation, epoch, flags, *frames(samples))
 

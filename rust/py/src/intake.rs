@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use firsthand_record::counts::Counts;
 use firsthand_record::evidence::Attachment;
 use firsthand_record::intake::{self as record, TakeOptions, WireMessage};
 use firsthand_record::live::{Page, StreamPage, read_page};
-use firsthand_record::writer::Counts;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -9,13 +9,14 @@ use bytes::Bytes;
 
 use crate::channels::streams;
 use crate::clocks::{DeviceClock, Receipt, StampRule};
+use crate::counts::{Counters, Counts};
 use crate::device::{ABSENT, DeviceInfo, parse_devices};
 use crate::error::{RecordError, RecordResult};
 use crate::evidence::{Attachment, LOST, OF_TAKE, Row, WARMUP};
 use crate::live::Publisher;
 use crate::watch::{Plan, Watch};
 use crate::wire::{self, WireRecord};
-use crate::writer::{Batch, Counters, Counts, Files, Item, Room, TakeSpec, TakeWriter};
+use crate::writer::{Batch, Files, Item, Room, TakeSpec, TakeWriter};
 
 /// Longest flush interval, so that nothing on its way to the disk gets older than 1 s.
 const FLUSH_MAX_NS: i64 = 1_000_000_000;

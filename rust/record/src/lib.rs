@@ -6,7 +6,7 @@
 //! | `clocks`, `watch` | stamps to rig time; ticks, rates and offsets as they happen |
 //! | `live` | the page that any process may read meanwhile |
 //! | `intake` | all of it, for every message |
-//! | `writer` | one thread, one bounded queue, both files |
+//! | `writer`, `counts` | one thread, one bounded queue, both files; where every sample went |
 //! | `episode`, `evidence` | `episode.mcap` with the footage, `evidence.mcap` with what judging needs |
 //! | `schema`, `channels`, `mcap_file`, `digest` | protobuf messages, channel tables, MCAP framing, digests |
 //! | `scan`, `recover` | reading bytes that nobody vouches for; recovery of torn files |
@@ -15,6 +15,7 @@
 
 pub mod channels;
 mod clocks;
+pub mod counts;
 pub mod device;
 pub mod digest;
 pub mod episode;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::device::{ABSENT, DeviceInfo};
 use crate::error::{RecordError, RecordResult};
 use crate::live::{Page, StreamPage};
-use crate::writer::Counts;
+use crate::counts::Counts;
 
 /// Final ticks that "recent" means.
 const RECENT_TICKS: usize = 60;
@@ -266,6 +266,8 @@ impl Watch {
         let Some(period_ns) = plan.period_ns.filter(|_| !self.required.is_empty()) else { return Ok(None) };
         let mut config = MonitorConfig::new(self.required.clone(), plan.reference.clone(), period_ns, plan.latency_ns);
         config.ceiling_ns = plan.ceiling_ns;
+        // A reference that is none of the streams is the trigger's edges.
+        config.edges = self.required.iter().all(|stream| stream.name != plan.reference);
         Monitor::new(config).map(Some).map_err(|e| refused(&e))
     }
 }

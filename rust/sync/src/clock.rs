@@ -83,6 +83,8 @@ impl Mapped {
 #[derive(Debug, Clone, Copy)]
 struct Suspicion {
     since_ns: i64,
+    /// Of the last reading that agreed: what arrives together was late together and is one piece of evidence.
+    arrival_ns: i64,
     height: i128,
     agreeing: u32,
 }
@@ -187,7 +189,7 @@ impl ClockMap {
         };
         let height = i128::from(arrival_ns) - envelope.at(device_ns);
         let ahead = envelope.ahead(device_ns).max(0);
-        let stepped = self.stepped(envelope, height, ahead) || self.stepped_back(device_ns, height);
+        let stepped = self.stepped(envelope, height, ahead) || self.stepped_back(device_ns, arrival_ns, height);
         if let Some(envelope) = &mut self.envelope {
             if stepped || ahead > window_ns.into() {
                 // After a silence longer than the window its pairs say nothing any more, but no clock has stepped.
@@ -210,12 +212,12 @@ impl ClockMap {
     }
 
     /// A step back that looks like a delay, once enough readings in a row agree on it.
-    fn stepped_back(&mut self, device_ns: i64, height: i128) -> bool {
+    fn stepped_back(&mut self, device_ns: i64, arrival_ns: i64, height: i128) -> bool {
         if height < BACK_STEP_NS {
             self.suspicion = None;
             return false;
         }
-        let fresh = Suspicion { since_ns: device_ns, height, agreeing: 1 };
+        let fresh = Suspicion { since_ns: device_ns, arrival_ns, height, agreeing: 1 };
         let Some(suspicion) = &mut self.suspicion else {
             let usual = self.envelope.as_ref().is_some_and(|e| e.is_usual(height - BACK_STEP_AGREES_NS));
             self.suspicion = (!usual).then_some(fresh);
@@ -226,7 +228,8 @@ impl ClockMap {
             *suspicion = fresh;
         } else if height <= suspicion.height + BACK_STEP_AGREES_NS {
             suspicion.height = suspicion.height.min(height);
-            suspicion.agreeing += 1;
+            suspicion.agreeing += u32::from(arrival_ns > suspicion.arrival_ns);
+            suspicion.arrival_ns = suspicion.arrival_ns.max(arrival_ns);
         }
         suspicion.agreeing >= BACK_STEP_READINGS
             && i128::from(device_ns) - i128::from(suspicion.since_ns) >= BACK_STEP_OVER_NS

@@ -357,6 +357,30 @@ mod tests {
         check(&ticks, 0..100, &stamps, 1000);
     }
 
+    /// Ticks and stamps that fit one to one, but for one tick and two stamps in the middle of a block.
+    fn irregular_places() -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
+        let shifts = || (-5..=5).map(|i| i * 150);
+        let all = shifts().flat_map(move |a| shifts().flat_map(move |b| shifts().map(move |c| (a, b, c))));
+        all.map(|(tick, earlier, later)| {
+            let mut ticks: Vec<i64> = (0..40).map(|i| i * 1000).collect();
+            let mut stamps = ticks.clone();
+            ticks[20] += tick;
+            stamps[19] += earlier;
+            stamps[20] += later;
+            (ticks, stamps)
+        })
+    }
+
+    #[test]
+    fn one_irregular_place_in_a_block_is_seen() {
+        for (ticks, stamps) in irregular_places() {
+            if stamps.is_sorted_by(|a, b| a < b) {
+                check(&ticks, 0..40, &stamps, 1600);
+                check(&ticks, 0..40, &stamps, 600);
+            }
+        }
+    }
+
     #[test]
     fn the_ends_of_int64_are_exact() {
         for base in [i64::MAX - 7000, i64::MIN + 1] {
@@ -396,6 +420,16 @@ mod tests {
         assert_eq!(sampled(&[0, 10, 20, 100], &[], 7, &mut offsets), 0);
     }
 
+    fn check_nearest(reference: &[i64], times: &[i64], tolerance: i64) {
+        let (positions, offsets) = nearest(reference, times, tolerance).unwrap();
+        for (i, &t) in reference.iter().enumerate() {
+            let best = (0..times.len()).min_by_key(|&j| (times[j].abs_diff(t), times[j], j)).unwrap();
+            let hit = times[best].abs_diff(t) <= tolerance as u64;
+            assert_eq!(positions[i], if hit { best as u32 } else { NO_MATCH });
+            assert_eq!(offsets[i], if hit { times[best] - t } else { ABSENT });
+        }
+    }
+
     #[test]
     fn nearest_is_the_document_with_repeats() {
         let reference: Vec<i64> = (0..200).map(|i| i * 10 + i % 2).collect();
@@ -403,14 +437,19 @@ mod tests {
         times.extend([50, 50, 51, 900, 900]);
         times.sort_unstable();
         for tolerance in [0, 3, 5, 1000] {
-            let (positions, offsets) = nearest(&reference, &times, tolerance).unwrap();
-            for (i, &t) in reference.iter().enumerate() {
-                let best = (0..times.len()).min_by_key(|&j| (times[j].abs_diff(t), times[j], j)).unwrap();
-                let hit = times[best].abs_diff(t) <= tolerance as u64;
-                assert_eq!(positions[i], if hit { best as u32 } else { NO_MATCH });
-                assert_eq!(offsets[i], if hit { times[best] - t } else { ABSENT });
+            check_nearest(&reference, &times, tolerance);
+        }
+        for (reference, times) in irregular_places() {
+            if times.is_sorted() {
+                check_nearest(&reference, &times, 300);
+                check_nearest(&reference, &times, 1500);
             }
         }
+        // Two of one stamp within a block, and ticks that have one each on both sides of them.
+        let reference: Vec<i64> = (0..40).map(|i| i * 1000).collect();
+        let mut times = reference.clone();
+        (times[19], times[20], times[21]) = (19_400, 20_300, 20_300);
+        check_nearest(&reference, &times, 700);
     }
 
     #[test]

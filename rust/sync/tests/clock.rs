@@ -234,6 +234,21 @@ fn samples_that_come_in_batches_are_delays_and_no_steps() {
 }
 
 #[test]
+fn one_late_batch_is_one_piece_of_evidence_and_makes_nothing_uncertain() {
+    let mut readings = STEADY.readings(1000, 5);
+    for batch in readings.chunks_mut(10) {
+        let arrival = batch.iter().map(|r| r.2).max().unwrap_or(0);
+        batch.iter_mut().for_each(|r| r.2 = arrival);
+    }
+    let before = run(&mut ClockMap::new(config()).unwrap(), &readings);
+    readings[4000..4010].iter_mut().for_each(|r| r.2 += 28_000_000);
+    let late = run(&mut ClockMap::new(config()).unwrap(), &readings);
+    assert!(splits_of(&late).is_empty());
+    let most = |mapped: &[Mapped]| mapped[4000..].iter().map(|m| m.uncertainty_ns).max();
+    assert_eq!(most(&late), most(&before));
+}
+
+#[test]
 fn a_silence_makes_the_map_learn_again_without_a_step() {
     let mut readings = STEADY.readings(60, 50);
     readings.drain(600..2400);

@@ -57,9 +57,10 @@ impl Table {
     }
 }
 
-/// Decompressed bytes that are believed of a file of `len` bytes. Real evidence shrinks by a few tens at most.
+/// Decompressed bytes that are believed of a file of `len` bytes. Real evidence shrinks by a few tens, that of a
+/// simulation without any jitter by some hundreds.
 fn decompressed_limit(len: u64) -> u64 {
-    (256 << 20) + len.saturating_mul(1024)
+    (1 << 30) + len.saturating_mul(1024)
 }
 
 /// Reads the evidence of a take that was closed or recovered.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mcap::records::op;
 
-use super::Hole;
+use super::note::Hole;
 use crate::error::RecordResult;
 use crate::scan::{self, ChannelRecord, Chunk, ChunkEntry, ChunkHead, Fields, MAGIC, MAX_RECORD, RECORD_HEAD, Source};
 

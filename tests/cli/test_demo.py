@@ -1,0 +1,111 @@
+"""The main job, end to end: `make demo` as a test, and what its table is checked against."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from firsthand_edge.cli.demo import TAKES, shortfalls
+
+ROOT = Path(__file__).parents[2]
+
+
+def report(verdict="accepted", reasons=(), warnings=(), trimmed_start=0, wraps=1):
+    return {
+        "report": {
+            "verdict": verdict,
+            "reasons": [{"code": code} for code in reasons],
+            "warnings": [{"code": code} for code in warnings],
+            "span": {"trimmed_start": trimmed_start},
+            "streams": {"head": {"wraps": wraps}},
+        }
+    }
+
+
+GOOD = {
+    1: report(),
+    2: report("rejected", ["picture.frozen"]),
+    3: report(warnings=["trigger.first_missed"], trimmed_start=1),
+    4: report("rejected", ["stamp.tai_utc"]),
+    5: report("rejected", ["record.torn"]),
+}
+
+
+@pytest.mark.parametrize("take", TAKES, ids=lambda take: str(take.number))
+def test_the_table_is_met_by_its_own_outcome_and_by_no_other(take):
+    assert shortfalls(take, GOOD[take.number]) == []
+    for number, other in GOOD.items():
+        if number != take.number:
+            assert shortfalls(take, other), number
+
+
+def test_a_counter_that_did_not_wrap_is_told():
+    assert shortfalls(TAKES[0], report(wraps=0)) == ["the counter behind head did not wrap"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    state = tmp_path_factory.mktemp("d") / "s"
+    done = subprocess.run(
+        [sys.executable, "-m", "firsthand_edge.cli", "demo", "--rig", "configs/sim.toml", "--state", str(state)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        check=False,
+    )
+    return state, done
+
+
+def test_every_outcome_is_the_tables(demo):
+    _, done = demo
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every outcome is as the table says" in done.stdout
+
+
+def test_the_terminal_shows_rates_residual_and_what_is_wrong_as_it_happens(demo):
+    _, done = demo
+    assert "imu 1" in done.stdout
+    assert "residual 0." in done.stdout
+    before_verdict = done.stdout.split("picture.frozen")[0]
+    assert "wrist_left repeats its last picture" in before_verdict
+
+
+def test_only_accepted_takes_have_footage_in_the_store(demo):
+    state, _ = demo
+    footage = {path.parent.name for path in (state / "store").rglob("episode.mcap")}
+    assert footage == {path.name for path in (state / "spool/uploaded").iterdir()}
+    assert len(footage) == 2
+    assert len(list((state / "spool/rejected").iterdir())) == 3
+
+
+def test_the_picture_is_one_self_contained_page(demo):
+    state, done = demo
+    assert str(state / "residuals.html") in done.stdout
+    page = (state / "residuals.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "<svg" in page
+    for loads in ("src=", "href=\"http", "@import", "<script"):
+        assert loads not in page
+
+
+def test_judging_again_gives_the_same_verdict_bit_for_bit_without_footage(demo, tmp_path):
+    state, _ = demo
+    for episode in sorted(path for s in ("uploaded", "rejected") for path in (state / "spool" / s).iterdir()):
+        footage = episode / "episode.mcap"
+        footage.rename(tmp_path / "away.mcap")
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "firsthand_edge.cli", "episodes", "judge", episode.name, "--state", str(state)],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+        finally:
+            (tmp_path / "away.mcap").rename(footage)
+        assert done.returncode in (0, 1), done.stderr
+        assert "equal to verdict.json, bit for bit" in done.stdout
