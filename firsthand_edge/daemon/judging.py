@@ -21,6 +21,7 @@ from firsthand_edge.spool.manifest import (
     SpecIdentity,
     Take,
 )
+from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.states import State
 from firsthand_edge.spool.verdict_file import VerdictDocument
 
@@ -148,7 +149,7 @@ def recover_torn(spool: Spool) -> list[str]:
     Raises:
         DiskFull, DiskError: the disk does not obey; what is torn stays torn, and the next call goes on.
     """
-    said = [found.sentence for found in spool.restart()]
+    said = [found.sentence for found in restart(spool)]
     for state in (State.TORN, State.SEALED):
         for episode in spool.episodes(state):
             if not spool.standing(episode).sealed:

@@ -20,6 +20,7 @@ from firsthand_edge.durable import disk_errors, make_folder
 from firsthand_edge.errors import FirsthandError, UsageError
 from firsthand_edge.log import configure, get_logger
 from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spool.restart import finish_steps
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.upload.directory import DirectoryStore
 from firsthand_edge.upload.uploader import Uploader
@@ -58,7 +59,7 @@ def _run(state: Path, store: Path, poll_s: float | None, stop: threading.Event) 
     lock = _alone(state / "run")
     try:
         spool = Spool(state / "spool", RigKey.load_or_create(state / "keys"))
-        for found in spool.finish_steps():
+        for found in finish_steps(spool):
             log.warning("found at start", what=found.what, episode=found.episode, sentence=found.sentence)
         uploader = Uploader(spool, DirectoryStore(store), stopping=stop.is_set)
         while True:

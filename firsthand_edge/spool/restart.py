@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from firsthand_edge.spool.chain import Appender
     from firsthand_edge.spool.spool import Spool
 
-__all__ = ["Found", "bring_to_agree"]
+__all__ = ["Found", "finish_steps", "restart"]
 
 WAITING: Final = frozenset({State.TORN, State.SEALED})
 JUDGED: Final = frozenset({State.ACCEPTED, State.REJECTED})
@@ -38,8 +38,28 @@ class Found:
     episode: str | None = None
 
 
-def bring_to_agree(spool: Spool, *, recorder: bool) -> list[Found]:
-    """See `Spool.restart` (recorder) and `Spool.finish_steps`."""
+def restart(spool: Spool) -> list[Found]:
+    """Brings folders and chain to agree after a crash. Only the process that records may call it.
+
+    Leftovers in `recording` go to `torn`, or on to where a durable, signed document shows that they were going;
+    unfinished steps are finished; damaged documents and half-made folders are moved out of the way. Nothing found
+    stops it.
+
+    Returns:
+        What was found and done, in order; empty after a clean end.
+
+    Raises:
+        DiskFull, DiskError: the disk does not obey.
+    """
+    return _bring_to_agree(spool, recorder=True)
+
+
+def finish_steps(spool: Spool) -> list[Found]:
+    """As `restart`, for processes that do not record: leaves alone what may be being recorded or recovered."""
+    return _bring_to_agree(spool, recorder=False)
+
+
+def _bring_to_agree(spool: Spool, *, recorder: bool) -> list[Found]:
     with spool.chain.locked() as chain:
         run = _Restart(spool, chain, recorder=recorder)
         run.everything()

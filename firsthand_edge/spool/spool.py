@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from firsthand_edge.spec.keys import RigKey
     from firsthand_edge.spool.chain import Appender
     from firsthand_edge.spool.manifest import Manifest
-    from firsthand_edge.spool.restart import Found
     from firsthand_edge.spool.verdict_file import VerdictDocument
 
 __all__ = ["RECEIPT_NAME", "Spool"]
@@ -195,29 +194,6 @@ class Spool:
         """`set_aside` while the chain is held."""
         chain.append(Event.DAMAGED, episode.id, {"was": episode.state, "why": why})
         return self.move(episode, State.ASIDE)
-
-    def restart(self) -> list[Found]:
-        """Brings folders and chain to agree after a crash. Only the process that records may call it.
-
-        Leftovers in `recording` go to `torn`, or on to where a durable, signed document shows that they were going;
-        unfinished steps are finished; damaged documents and half-made folders are moved out of the way. Nothing found
-        stops it.
-
-        Returns:
-            What was found and done, in order; empty after a clean end.
-
-        Raises:
-            DiskFull, DiskError: the disk does not obey.
-        """
-        from firsthand_edge.spool.restart import bring_to_agree
-
-        return bring_to_agree(self, recorder=True)
-
-    def finish_steps(self) -> list[Found]:
-        """As `restart`, for processes that do not record: leaves alone what may be being recorded or recovered."""
-        from firsthand_edge.spool.restart import bring_to_agree
-
-        return bring_to_agree(self, recorder=False)
 
     def episodes(self, state: State | None = None) -> list[Episode]:
         """Episodes in one state or in all, by counter. Raises DiskError when a folder cannot be read."""

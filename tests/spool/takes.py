@@ -18,6 +18,7 @@ from firsthand_edge.spool.manifest import (
     SpecIdentity,
     Take,
 )
+from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.verdict_file import VerdictDocument
 
 if TYPE_CHECKING:
@@ -87,6 +88,6 @@ def judged(spool: Spool, *reasons: Reason, footage: bytes = FOOTAGE) -> Episode:
 def torn(spool: Spool) -> Episode:
     """A torn episode, recovered and sealed."""
     record(spool.begin("sim"))
-    spool.restart()
+    restart(spool)
     [episode] = [e for e in spool.episodes() if e.state == "torn" and not spool.standing(e).sealed]
     return spool.seal(episode, manifest(episode, recovery={"kept": 1}))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.episode import file_fault
+from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from firsthand_edge.upload.directory import DirectoryStore
@@ -69,7 +70,7 @@ def day(root: Path, ledger: Ledger, takes: int = 2) -> None:
 
 def recover(spool: Spool) -> None:
     """What the daemon does at start."""
-    spool.restart()
+    restart(spool)
     for episode in spool.episodes(State.TORN):
         sealed = episode
         if not spool.standing(episode).sealed:
@@ -86,7 +87,7 @@ def check(root: Path, told: dict[str, State], *, interrupt: int | None = None) -
     spool = Spool(root / "spool", KEY)
     store = DirectoryStore(root / "store")
     recover(spool)
-    assert spool.restart() == [], "a second restart found something"
+    assert restart(spool) == [], "a second restart found something"
 
     episodes = spool.episodes()
     names = [episode.id for episode in episodes]

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.restart import finish_steps, restart
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from tests.spool.kill import MEMORY, killed
@@ -56,7 +57,7 @@ class Orders(RuleBasedStateMachine):
         if not killed(event, at):
             self.expected[episode.id] = after
             return
-        found = self.spool.restart()
+        found = restart(self.spool)
         lost = {name for name, state in self.expected.items() if state is State.RECORDING} - {episode.id}
         assert {entry.episode for entry in found if entry.what == "torn"} == lost
         assert {entry.what for entry in found} <= {"step_finished", "leftover", "chain_torn", "torn"}, found
@@ -135,7 +136,7 @@ class Orders(RuleBasedStateMachine):
     @precondition(there(State.RECORDING))
     @rule()
     def crash_while_recording(self) -> None:
-        found = self.spool.restart()
+        found = restart(self.spool)
         lost = [name for name, state in self.expected.items() if state is State.RECORDING]
         assert sorted(entry.episode or "" for entry in found) == sorted(lost)
         self.expected |= dict.fromkeys(lost, State.TORN)
@@ -147,14 +148,14 @@ class Orders(RuleBasedStateMachine):
         episode = self._pick(number, State.ACCEPTED, State.REJECTED, State.UPLOADED, State.ASIDE)
         if episode is not None and episode.state is not back:
             episode.path.rename(self.spool.root / back / episode.id)
-            self.spool.finish_steps()
+            finish_steps(self.spool)
 
     @rule(kept=st.integers(0, 200))
     def power_cut_in_a_row(self, kept: int) -> None:
         """A row of which only a part reached the disk: no step had become visible."""
         with self.spool.chain.path.open("ab") as file:
             file.write(b'{"at":{"boot":"' + b"x" * kept)
-        self.spool.finish_steps()
+        finish_steps(self.spool)
 
     @invariant()
     def folders_and_chain_agree(self) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.restart import finish_steps, restart
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from tests.spool.takes import FOOTAGE, TORN, judged, manifest, record, sealed, torn, verdict
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 def what(spool: Spool) -> list[str]:
     """What a restart finds; a second one finds nothing new."""
-    found = [entry.what for entry in spool.restart()]
-    assert spool.restart() == []
+    found = [entry.what for entry in restart(spool)]
+    assert restart(spool) == []
     assert verify_chain(spool.chain.path, spool.key.public).good
     return found
 
@@ -64,7 +65,7 @@ def test_a_durable_manifest_seals(spool: Spool) -> None:
 def test_a_durable_manifest_of_a_torn_episode_seals_it_where_it_is(spool: Spool) -> None:
     episode = spool.begin("sim")
     record(episode)
-    spool.restart()
+    restart(spool)
     [episode] = spool.episodes(State.TORN)
     (episode.path / "manifest.json").write_bytes(manifest(episode, recovery={"kept": 1}).document(spool.key))
     assert what(spool) == ["step_finished"]
@@ -205,12 +206,12 @@ def test_a_folder_that_is_nowhere_is_told_every_time(spool: Spool) -> None:
     episode = judged(spool)
     shutil.rmtree(episode.path)
     for _ in range(2):
-        assert [(f.what, f.episode) for f in spool.restart()] == [("missing", episode.id)]
+        assert [(f.what, f.episode) for f in restart(spool)] == [("missing", episode.id)]
 
 
 def test_what_is_no_episode_is_told_and_left(spool: Spool) -> None:
     (spool.root / "accepted" / "notes.txt").write_text("mine")
-    assert [f.what for f in spool.restart()] == ["stranger"]
+    assert [f.what for f in restart(spool)] == ["stranger"]
     assert (spool.root / "accepted" / "notes.txt").read_text() == "mine"
 
 
@@ -231,7 +232,7 @@ def test_the_sender_s_restart_leaves_the_recorder_s_episodes_alone(spool: Spool)
     torn_one.path.rename(spool.root / "torn" / torn_one.id)
     spool.uploaded(uploaded, {"store": "test"})
     copy_back(spool, uploaded.id, State.UPLOADED, State.ACCEPTED)
-    assert [(f.what, f.episode) for f in spool.finish_steps()] == [("step_finished", uploaded.id)]
+    assert [(f.what, f.episode) for f in finish_steps(spool)] == [("step_finished", uploaded.id)]
     assert [where(spool, e.id) for e in (recording, accepted, uploaded, torn_one)] == [
         State.RECORDING,
         State.ACCEPTED,

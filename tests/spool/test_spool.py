@@ -14,6 +14,7 @@ from firsthand_edge.model import Reason
 from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spec.signing import signature_fault
 from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from tests.spool.takes import TORN, judged, manifest, record, sealed, torn, verdict
@@ -45,7 +46,7 @@ def test_the_way_of_an_accepted_episode(spool: Spool) -> None:
     for name in ("manifest.json", "verdict.json", "receipt.json"):
         assert signature_fault(json.loads((episode.path / name).read_bytes()), spool.key.public) is None
     assert verify_chain(spool.chain.path, spool.key.public).good
-    assert spool.restart() == []
+    assert restart(spool) == []
 
 
 def test_a_rejected_episode_carries_its_reasons_into_the_chain(spool: Spool) -> None:
@@ -87,7 +88,7 @@ def test_judged_again(spool: Spool) -> None:
         "rejudged",
     ]
     assert not spool.standing(episode).reported
-    assert spool.restart() == []
+    assert restart(spool) == []
 
 
 def test_a_manifest_of_another_episode_seals_nothing(spool: Spool) -> None:
@@ -193,7 +194,7 @@ def test_set_aside(spool: Spool) -> None:
     assert places(spool) == [(State.ASIDE, episode.id)]
     assert (episode.path / "episode.mcap").exists()
     assert spool.chain.rows(episode.id)[-1].body == {"was": "accepted", "why": "its footage has other bytes"}
-    assert spool.restart() == []
+    assert restart(spool) == []
 
 
 @pytest.mark.parametrize("step", ["begin", "seal", "judge", "upload"])

@@ -8,6 +8,7 @@ import pytest
 from firsthand_edge.errors import StoreError
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from firsthand_edge.upload.directory import DirectoryStore
@@ -80,7 +81,7 @@ def test_a_second_judgement_is_reported_too(spool: Spool, store: DirectoryStore)
     spool.judge_done(rejected, verdict(spool, rejected, TORN))
     assert Uploader(spool, store).run_once().reported == [rejected.id]
     assert "verdict-2.json" in names(store.root / "rejected" / rejected.id)
-    assert spool.restart() == []
+    assert restart(spool) == []
 
 
 @pytest.mark.parametrize("zeros", [100, 1 << 20])

@@ -284,7 +284,7 @@ fn measure(
         trim_max: trim_max_ns,
         ceiling: ceiling_ns,
     };
-    // Ten hours of stamps take a tenth of a second: other threads (status, live display) must not wait for that.
+    // Ten hours of stamps take tenths of a second: other threads (status, live display) must not wait for that.
     let figures = py.detach(|| sync::measure(&inputs, &settings)).map_err(value_error)?;
     Figures::from_core(py, figures)
 }

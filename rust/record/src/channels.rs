@@ -10,6 +10,9 @@ use crate::error::RecordResult;
 use crate::evidence::layout;
 use crate::schema::{Media, SchemaText, record_schema};
 
+/// Schema id of `firsthand.Record` in every file of ours that has schemas.
+pub const RECORD_SCHEMA_ID: u16 = 1;
+
 /// A channel as it is written to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
@@ -49,8 +52,8 @@ pub fn streams(devices: &[DeviceInfo]) -> impl Iterator<Item = (&DeviceInfo, &St
 /// # Errors
 /// [`crate::RecordError::Invalid`] for an unknown media name.
 pub fn episode_channels(devices: &[DeviceInfo]) -> RecordResult<Vec<StreamChannels>> {
-    // Schemas of equal name are one schema; id 1 is the record's, which every stream may need.
-    let mut schema_ids = BTreeMap::from([(record_schema().name, 1u16)]);
+    // Schemas of equal name are one schema; the first is the record's, which every stream may need.
+    let mut schema_ids = BTreeMap::from([(record_schema().name, RECORD_SCHEMA_ID)]);
     let mut out = Vec::new();
     for ((device, stream), first) in streams(devices).zip((1u16..).step_by(3)) {
         let schema = Media::parse(&stream.media)?.schema();
@@ -71,8 +74,8 @@ pub fn episode_channels(devices: &[DeviceInfo]) -> RecordResult<Vec<StreamChanne
         };
         out.push(StreamChannels {
             samples: about(format!("/{}", stream.name), 0, (schema_id, schema)),
-            metadata: about(format!("/{}/metadata", stream.name), 1, (1, record_schema())),
-            unparsed: about(format!("/{}/unparsed", stream.name), 2, (1, record_schema())),
+            metadata: about(format!("/{}/metadata", stream.name), 1, (RECORD_SCHEMA_ID, record_schema())),
+            unparsed: about(format!("/{}/unparsed", stream.name), 2, (RECORD_SCHEMA_ID, record_schema())),
         });
     }
     Ok(out)

@@ -6,10 +6,10 @@ use firsthand_sync::monitor::{FinalTick, Monitor, MonitorConfig, MonitorStream};
 use firsthand_sync::{Kind, SyncError};
 use serde::Deserialize;
 
+use crate::counts::Counts;
 use crate::device::{ABSENT, DeviceInfo};
 use crate::error::{RecordError, RecordResult};
 use crate::live::{Page, StreamPage};
-use crate::counts::Counts;
 
 /// Final ticks that "recent" means.
 const RECENT_TICKS: usize = 60;

@@ -357,16 +357,17 @@ mod tests {
         check(&ticks, 0..100, &stamps, 1000);
     }
 
-    /// Ticks and stamps that fit one to one, but for one tick and two stamps in the middle of a block.
+    /// Ticks and stamps that fit one to one, but for one tick and two stamps in the middle of the second
+    /// block (the first has no neighbour before it and is matched one by one).
     fn irregular_places() -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
         let shifts = || (-5..=5).map(|i| i * 150);
         let all = shifts().flat_map(move |a| shifts().flat_map(move |b| shifts().map(move |c| (a, b, c))));
         all.map(|(tick, earlier, later)| {
-            let mut ticks: Vec<i64> = (0..40).map(|i| i * 1000).collect();
+            let mut ticks: Vec<i64> = (0..70).map(|i| i * 1000).collect();
             let mut stamps = ticks.clone();
-            ticks[20] += tick;
-            stamps[19] += earlier;
-            stamps[20] += later;
+            ticks[45] += tick;
+            stamps[44] += earlier;
+            stamps[45] += later;
             (ticks, stamps)
         })
     }
@@ -375,8 +376,8 @@ mod tests {
     fn one_irregular_place_in_a_block_is_seen() {
         for (ticks, stamps) in irregular_places() {
             if stamps.is_sorted_by(|a, b| a < b) {
-                check(&ticks, 0..40, &stamps, 1600);
-                check(&ticks, 0..40, &stamps, 600);
+                check(&ticks, 0..70, &stamps, 1600);
+                check(&ticks, 0..70, &stamps, 600);
             }
         }
     }
@@ -446,9 +447,9 @@ mod tests {
             }
         }
         // Two of one stamp within a block, and ticks that have one each on both sides of them.
-        let reference: Vec<i64> = (0..40).map(|i| i * 1000).collect();
+        let reference: Vec<i64> = (0..70).map(|i| i * 1000).collect();
         let mut times = reference.clone();
-        (times[19], times[20], times[21]) = (19_400, 20_300, 20_300);
+        (times[44], times[45], times[46]) = (44_400, 45_300, 45_300);
         check_nearest(&reference, &times, 700);
     }
 

@@ -39,7 +39,7 @@ pub struct FileNote {
     pub chunks_kept: u64,
     /// Chunks that were damaged.
     pub chunks_bad: u64,
-    /// Messages of whole chunks whose channel is not known any more.
+    /// Messages of whole chunks whose channel is not known any more; they are kept on `/orphans/<channel id>`.
     pub orphans: u64,
     /// Length before.
     pub bytes_in: u64,

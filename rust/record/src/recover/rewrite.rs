@@ -1,19 +1,20 @@
 //! Writing a damaged file anew, and proving the result before it takes the old one's place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use bytes::Bytes;
 use mcap::Compression;
 
 use super::note::{FileNote, Hole};
 use super::survey::{Piece, PieceKind};
 use super::{HOLE_PREFIX, Looked, METADATA, verify};
-use crate::channels::Channel;
+use crate::channels::{Channel, RECORD_SCHEMA_ID};
 use crate::error::{RecordError, RecordResult};
 use crate::mcap_file::{McapFile, sync_folder};
 use crate::scan::{self, Chunk, ChunkEntry, RECORD_HEAD, SchemaRecord, Source};
-use crate::schema::SchemaText;
+use crate::schema::{SchemaText, encode_record, record_schema};
 
 /// Longest piece of a hole in one attachment.
 const HOLE_BYTES: u64 = 16 << 20;
@@ -81,6 +82,7 @@ fn write_anew(
         table: table.into_iter().map(|channel| (channel.id, channel)).collect(),
         topics: BTreeMap::new(),
         counts: BTreeMap::new(),
+        orphaned: BTreeSet::new(),
         orphans: 0,
     };
     for piece in &looked.survey.pieces {
@@ -108,6 +110,7 @@ struct Copy {
     table: BTreeMap<u16, Channel>,
     topics: BTreeMap<u16, String>,
     counts: BTreeMap<u16, u64>,
+    orphaned: BTreeSet<u16>,
     orphans: u64,
 }
 
@@ -160,22 +163,31 @@ impl Copy {
                 })?;
             }
             ChunkEntry::Message(message) => {
-                let known = self.topics.contains_key(&message.channel_id);
-                let channel = self.table.get(&message.channel_id).cloned();
-                if !known && channel.is_none() {
-                    self.orphans += 1;
-                }
-                if !known {
-                    self.add(&channel.unwrap_or_else(|| orphans(message.channel_id)))?;
+                let id = message.channel_id;
+                if !self.topics.contains_key(&id) {
+                    match self.table.get(&id).cloned() {
+                        Some(channel) => self.add(&channel)?,
+                        None => {
+                            self.add(&orphans(id))?;
+                            self.orphaned.insert(id);
+                        }
+                    }
                 }
                 let header = mcap::records::MessageHeader {
-                    channel_id: message.channel_id,
+                    channel_id: id,
                     sequence: message.sequence,
                     log_time: message.log_time,
                     publish_time: message.publish_time,
                 };
-                self.file.message(&header, message.data)?;
-                *self.counts.entry(message.channel_id).or_default() += 1;
+                if self.orphaned.contains(&id) {
+                    let mut wrapped = Vec::new();
+                    encode_record(None, &Bytes::copy_from_slice(message.data), &Bytes::new(), &mut wrapped);
+                    self.orphans += 1;
+                    self.file.message(&header, &wrapped)?;
+                } else {
+                    self.file.message(&header, message.data)?;
+                }
+                *self.counts.entry(id).or_default() += 1;
             }
         }
         Ok(())
@@ -202,13 +214,14 @@ impl Copy {
     }
 }
 
-/// A channel for messages whose own channel is not known any more: kept as they are, for somebody who knows better.
+/// A channel for messages whose own channel is not known any more: each is kept as the bytes of a `firsthand.Record`,
+/// which every reader can open, for somebody who knows what they were.
 fn orphans(id: u16) -> Channel {
     Channel {
         id,
         topic: format!("/orphans/{id}"),
-        message_encoding: String::new(),
-        schema: None,
+        message_encoding: "protobuf".to_owned(),
+        schema: Some((RECORD_SCHEMA_ID, record_schema())),
         metadata: BTreeMap::new(),
         always: false,
     }
