@@ -57,6 +57,7 @@ test-python: setup
 test: lint test-rust test-python
 
 test-system: setup
+	command -v mkfs.ext4 mount >/dev/null || { echo 'installing e2fsprogs mount'; apt-get -q update && apt-get -qy install e2fsprogs mount; }
 	$(BIN)/python -m pytest -m system tests
 
 test-real: setup

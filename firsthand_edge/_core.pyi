@@ -230,7 +230,9 @@ def scan_stamps(
 
 # ---- clock.rs: device counters to rig time (sync.md section 1)
 
-def unwrap(ticks: _Int64, *, bits: int, arrival_ns: _Int64 | None = None, tick_num: int = 1, tick_den: int = 1) -> _Int64:
+def unwrap(
+    ticks: _Int64, *, bits: int, arrival_ns: _Int64 | None = None, tick_num: int = 1, tick_den: int = 1
+) -> _Int64:
     """Unwraps a counter of 2**bits ticks in order of receipt: (n,) int64 device ns, absent where a reading is or beyond int64.
 
     Steps are signed modular differences, so late readings and interleaved streams of one clock make up no wrap; where

@@ -197,7 +197,7 @@ def _unknown_take(episode: Episode) -> dict[str, Any]:
     return {
         "episode": episode.id,
         "rig": episode.id.rsplit("-", 2)[0],
-        "number": 1,
+        "number": 0,
         "software": {"version": _core.__version__, "commit": "unknown"},
         "spec": {"id": "unknown", "version": 0, "digest": "blake3:" + "0" * 64},
         "consent": {"state": "not_checked", "why": "the evidence was lost"},

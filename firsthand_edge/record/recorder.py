@@ -165,6 +165,7 @@ class Recorder:
         for socket in self._sockets:
             socket.close(linger=0)
         self._sockets.clear()
+        self._context.term()
 
 
 def main() -> None:

@@ -58,8 +58,8 @@ class SpecIdentity(_Frozen):
 class Take(_Frozen):
     """Which attempt this is."""
 
-    number: Annotated[int, Field(ge=1)]
-    """Counts the takes of one run of the daemon."""
+    number: Count
+    """Counts the takes of one run of the daemon from 1; 0 where a crash left nothing that tells."""
     name: str = ""
     """As the plan calls it."""
 

@@ -1,4 +1,4 @@
-"""Bad input: one clear sentence with the cause and the next step, an exit status that tells them apart, nothing lost."""
+"""Bad input: one clear sentence with the cause and the next step, a status that tells them apart, nothing lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def says(done: subprocess.CompletedProcess[str], status: int, *words: str) -> No
 
 
 def test_a_malformed_rig_file(tmp_path):
-    path = write_rig(tmp_path, rig=RIG.replace('timebase = "arb"', 'timebase = "local"').replace("seed = 3", "sede = 3"))
+    path = write_rig(
+        tmp_path, rig=RIG.replace('timebase = "arb"', 'timebase = "local"').replace("seed = 3", "sede = 3")
+    )
     done = run_rig(tmp_path, path, "--seconds", 1)
     says(done, 4, "rig.toml has 2 mistakes", "line 5: rig.timebase", "did you mean `seed`?")
 

@@ -18,7 +18,8 @@ pub(crate) fn record_error(py: Python<'_>, error: &RecordError) -> PyErr {
         RecordError::Unreadable { .. } => "RecordingUnreadable",
         RecordError::Invalid(_) => return PyValueError::new_err(error.to_string()),
     };
-    let raised = py.import("firsthand_edge.errors").and_then(|errors| errors.getattr(class)?.call1((error.to_string(),)));
+    let raised =
+        py.import("firsthand_edge.errors").and_then(|errors| errors.getattr(class)?.call1((error.to_string(),)));
     // An errors module that cannot be imported is itself the error.
     raised.map_or_else(|error| error, PyErr::from_value)
 }
