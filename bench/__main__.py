@@ -20,8 +20,8 @@ from firsthand_edge import _core
 if TYPE_CHECKING:
     from bench.line import Line
 
-IDS = ("match60", "verdict")
-"""One module of this folder each, with `lines(take, *, rounds)`."""
+IDS = ("match60", "verdict", "replay")
+"""One module of this folder each, with `lines(take, *, rounds)`; `replay` makes a take of its own."""
 
 RESULT = Path("build/bench.json")
 

@@ -107,6 +107,7 @@ class Rig:
                 self._loaded.spec,
                 period_ns=self._loaded.period_ns,
                 latency_ns=int(self._loaded.file.rig.latency_ms * 1_000_000),
+                lossless=self._loaded.file.trigger.kind == "replayed",
             ),
             run_dir=str(self._run_dir),
         )
@@ -157,6 +158,8 @@ class Rig:
 
     def preview(self) -> None:
         """Lets the devices deliver without recording, so that clock maps settle."""
+        if self._epoch and self._loaded.file.trigger.kind == "replayed":
+            self._start_recorder()  # the recording begins again, and so do its clocks
         self._arm()
         self._start_pulses(take=0)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["recorder_plan"]
 
 
-def recorder_plan(spec: Spec, *, period_ns: int | None, latency_ns: int) -> str:
+def recorder_plan(spec: Spec, *, period_ns: int | None, latency_ns: int, lossless: bool = False) -> str:
     """The plan of `_core.Intake`, as JSON.
 
     Args:
@@ -19,6 +19,7 @@ def recorder_plan(spec: Spec, *, period_ns: int | None, latency_ns: int) -> str:
         period_ns: Nominal period of the ticks (T); None where neither the rig nor the spec states one. There is no live
             monitor then, and the batch takes the median step.
         latency_ns: How late a sample may arrive and still count live.
+        lossless: Samples wait for the disk instead of being counted as lost: a recording can wait, a camera cannot.
     """
     reference = next(s for s in spec.streams if s.name == spec.sync.reference)
     return json.dumps(
@@ -27,6 +28,7 @@ def recorder_plan(spec: Spec, *, period_ns: int | None, latency_ns: int) -> str:
             "period_ns": period_ns or reference.period_ns,
             "ceiling_ns": spec.sync.ceiling_ns,
             "latency_ns": latency_ns,
+            "lossless": lossless,
             "streams": [
                 {
                     "name": stream.name,
