@@ -33,7 +33,7 @@ $(VENV)/.deps: requirements.txt
 	touch $@
 
 $(VENV)/.core: $(VENV)/.deps pyproject.toml $(RUST_SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
 	touch $@
 
 demo: setup
