@@ -225,8 +225,14 @@ def scan_stamps(
     sequence: _Int64 | None = None,
     arrival_ns: _Int64 | None = None,
     period_ns: int | None = None,
+    tick_ns: int | None = None,
     silence_max_ns: int = 500_000_000,
-) -> StampScan: ...
+) -> StampScan:
+    """Scans one stream.
+
+    `period_ns`: its own nominal period (P). `tick_ns`: that of the ticks (T), more than half of which a step must be off
+    by to be a jump; P where it is None.
+    """
 
 # ---- clock.rs: device counters to rig time (sync.md section 1)
 

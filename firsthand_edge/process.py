@@ -220,6 +220,7 @@ class Child:
         """The answer to a posted request. Raises as `call` does."""
         deadline = time.monotonic() + timeout_s
         with self._lock:
+            self._pump(0.0)  # what was answered while others were waited for counts, however little time is left
             while ticket not in self._replies:
                 left = deadline - time.monotonic()
                 if left <= 0:

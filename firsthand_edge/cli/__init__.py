@@ -1,15 +1,18 @@
 """The command line: the only place that parses arguments and prints.
 
 Exit statuses: 0 good, 1 rejected or unfit, 2 usage, 3 could not judge or unknown, 4 configuration or spec, 5 device,
-6 local disk, 7 store. Commands are named here and imported when they are called, so that starting costs little.
+6 local disk, 7 store. 1 means nothing else: an error that nobody foresaw is a 3. Commands are named here and imported
+when they are called, so that starting costs little.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
-from firsthand_edge.errors import FirsthandError, UsageError
+from firsthand_edge.cli.output import complain, guarded
+from firsthand_edge.errors import CannotJudge, FirsthandError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 __all__ = ["main", "run"]
+
+DEBUG = "FIRSTHAND_DEBUG"
+"""Environment variable: set, an unexpected error shows its trace."""
 
 HELP = "Records people's hands at work, and lets only episodes leave the rig whose streams provably agree in time."
 
@@ -51,23 +57,36 @@ def _app() -> App:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit status; every error is one sentence on stderr."""
+    try:
+        with guarded():
+            return _command(arguments)
+    except FirsthandError as exc:
+        complain(f"firsthand-edge: {exc}")
+        return exc.exit_status
+    except KeyboardInterrupt:
+        return 130
+    except Exception as exc:
+        if os.environ.get(DEBUG):
+            raise
+        complain(f"firsthand-edge: {_unexpected(exc)}")
+        return CannotJudge.exit_status
+
+
+def _command(arguments: Sequence[str]) -> int:
     from cyclopts import CycloptsError
 
     try:
         status = _app()(list(arguments), result_action="return_value", exit_on_error=False, print_error=False)
     except CycloptsError as exc:
-        print(f"firsthand-edge: {exc}", file=sys.stderr)
-        print("`firsthand-edge --help` lists the commands and `COMMAND --help` their options.", file=sys.stderr)
-        return UsageError.exit_status
-    except FirsthandError as exc:
-        print(f"firsthand-edge: {exc}", file=sys.stderr)
-        return exc.exit_status
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; nothing more can be said to it
-        return 0
+        more = "`firsthand-edge --help` lists the commands and `COMMAND --help` their options."
+        raise UsageError(f"{exc}\n{more}") from exc
     return status if isinstance(status, int) else 0
+
+
+def _unexpected(exc: Exception) -> str:
+    words = " ".join(str(exc).split())[:300]
+    what = f"{type(exc).__name__}: {words}" if words else type(exc).__name__
+    return f"unexpected {what}; this is a fault of this software: run again with {DEBUG}=1 for the trace, and report it"
 
 
 def main() -> None:

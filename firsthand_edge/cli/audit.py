@@ -30,7 +30,8 @@ def audit(
 ) -> int:
     """Judge anybody's recording: how far do its streams disagree?
 
-    Exit status: 0 accepted, 1 rejected, 2 wrong usage, 3 could not judge.
+    Exit status: 0 accepted, 1 rejected, 2 wrong usage, 3 could not judge; 4 when the spec is malformed or not there, 6
+    when the picture or the report cannot be written.
 
     Args:
         recording: One of our episodes (its folder or a file of it), any other MCAP, or a VRS file.
@@ -76,9 +77,10 @@ def audit(
         title = recording.name if recording is not None else "Lists of stamps"
         write_picture(plot, [Panel(title, found.report, Series.of(found.figures))])
     if json:
+        from firsthand_edge.cli.output import write_document
         from firsthand_edge.gate.report import report_bytes
 
-        sys.stdout.write(report_bytes(found.report).decode())
+        write_document(report_bytes(found.report))
     else:
         _print(found.report, plot)
     return 0 if found.verdict.accepted else 1
@@ -109,13 +111,13 @@ def _print(report: Mapping[str, Any], plot: Path | None) -> None:
     for place, name in enumerate(names):
         table.add_column(name, justify="left" if place < 2 else "right", no_wrap=True)
     for name, row in report["streams"].items():
-        table.add_row(*_row(name, row))
+        table.add_row(*(Text(cell) for cell in _row(name, row)))
     console.print(table)
     for note in report["notes"]:
         console.print(Text(note, style="dim"))
     console.print(Text(f"Not judged: {', '.join(report['not_judged'])}.", style="dim"))
     if plot is not None:
-        console.print(f"Picture: {plot}", markup=False, soft_wrap=True)
+        console.print(Text(f"Picture: {plot}"), soft_wrap=True)
 
 
 def _ms(value: int | None) -> str:

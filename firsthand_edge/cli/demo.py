@@ -125,7 +125,7 @@ def _empty(state: Path) -> None:
 def _killed(running: RunningRig, take: DemoTake, title: str, view: LiveView) -> Mapping[str, Any]:
     """SIGKILLs the daemon in mid-take, starts it again and returns what it made of the torn episode."""
     episode = running.begin(number=take.number)
-    running.watch(seconds=take.seconds, title=title, view=view)
+    running.watch(episode, seconds=take.seconds, title=title, view=view)
     print(f"  SIGKILL to the daemon ({running.daemon_pid}) in mid-take")
     running.kill_daemon()
     running.start_daemon()
@@ -141,11 +141,10 @@ def _footage_in_store(store: Path) -> set[str]:
 
 def _picture(state: Path, done: list[tuple[DemoTake, Mapping[str, Any]]]) -> Path:
     from firsthand_edge.cli.picture import episode_panels, write_picture
-    from firsthand_edge.spec.keys import RigKey
-    from firsthand_edge.spool.spool import Spool
+    from firsthand_edge.spool.spool import open_spool
 
     path = state / "residuals.html"
-    spool = Spool(state / "spool", RigKey.load_or_create(state / "keys"))
+    spool = open_spool(state, create=False)
     write_picture(path, episode_panels(spool, [(f"take {t.number}: {t.what}", s["episode"]) for t, s in done]))
     return path
 
@@ -153,6 +152,7 @@ def _picture(state: Path, done: list[tuple[DemoTake, Mapping[str, Any]]]) -> Pat
 def _table(done: list[tuple[DemoTake, Mapping[str, Any]]]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title="\nfive takes", title_justify="left")
     figures = {"take", "ticks", "largest residual"}
@@ -161,7 +161,7 @@ def _table(done: list[tuple[DemoTake, Mapping[str, Any]]]) -> None:
     for take, summary in done:
         report = summary["report"]
         words = [r["code"] for r in report["reasons"]] + [f"warning {w['code']}" for w in report["warnings"]]
-        table.add_row(
+        cells = (
             str(take.number),
             take.what,
             report["verdict"],
@@ -170,6 +170,7 @@ def _table(done: list[tuple[DemoTake, Mapping[str, Any]]]) -> None:
             milliseconds(report["residual_ns"]["max"]),
             "no" if shortfalls(take, summary) else "yes",
         )
+        table.add_row(*map(Text, cells))  # a cell of text is no markup
     Console(width=None if _is_terminal() else 140).print(table)
 
 

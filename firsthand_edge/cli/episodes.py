@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from firsthand_edge.cli.words import milliseconds, outcome_lines
-from firsthand_edge.errors import CannotJudge, UsageError
+from firsthand_edge.errors import CannotJudge
 
 if TYPE_CHECKING:
     from firsthand_edge.spool.spool import Spool
@@ -21,12 +21,9 @@ DEFAULT_STATE = Path("build/demo")
 
 
 def _spool(state: Path) -> Spool:
-    from firsthand_edge.spec.keys import RigKey
-    from firsthand_edge.spool.spool import Spool
+    from firsthand_edge.spool.spool import open_spool
 
-    if not (state / "spool").is_dir():
-        raise UsageError(f"{state} holds no spool; name the state directory of a rig with --state")
-    return Spool(state / "spool", RigKey.load_or_create(state / "keys"))
+    return open_spool(state, create=False)
 
 
 def list_(*, state: State = DEFAULT_STATE, json_: Annotated[bool, Parameter(name="--json")] = False) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from firsthand_edge.cli.output import reader_gone
 from firsthand_edge.cli.words import milliseconds
 from firsthand_edge.errors import CannotJudge
 from firsthand_edge.model import ABSENT
@@ -28,7 +29,7 @@ REFRESH_S = 0.25
 
 def signed(value_ns: int | None) -> str:
     """Nanoseconds as signed milliseconds, or a dash."""
-    return "-" if value_ns is None else f"{value_ns / 1e6:+.3f} ms"
+    return "-" if value_ns is None else f"{'' if value_ns < -500 else '+'}{milliseconds(value_ns)}"
 
 
 def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: AbstractSet[str] = frozenset()) -> list[str]:
@@ -130,7 +131,7 @@ def live(
     page = _core.LivePage(path)
     view = LiveView(ceiling_ns=2_000_000)
     start = time.monotonic()
-    while seconds is None or time.monotonic() - start < seconds:
+    while (seconds is None or time.monotonic() - start < seconds) and not reader_gone():
         reading = page.read()
         title = f"take {reading['take']}" if reading["recording"] else "between takes"
         view.show(reading, title=title, seconds=time.monotonic() - start)

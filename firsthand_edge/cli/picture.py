@@ -21,7 +21,7 @@ def write_picture(path: Path, panels: Sequence[Panel]) -> None:
     from firsthand_edge.gate.picture import render
 
     try:
-        path.write_text(render(panels), encoding="utf-8")
+        path.write_text(render(panels), encoding="utf-8", errors="backslashreplace")
     except OSError as exc:
         raise DiskError(f"{path} cannot be written ({exc.strerror}); name a file in a folder that can") from exc
 

@@ -8,15 +8,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from firsthand_edge.cli.live import REFRESH_S, LiveView
 from firsthand_edge.daemon.control import ControlClient
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
-from firsthand_edge.errors import CannotJudge, DeviceError, DeviceSilent, FirsthandError, StoreError
+from firsthand_edge.errors import CannotJudge, DeviceError, DeviceSilent, DiskError, FirsthandError, StoreError
 from firsthand_edge.model import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["RunningRig"]
 
@@ -24,6 +28,8 @@ START_LIMIT_S = 60.0
 UPLOAD_LIMIT_S = 60.0
 STOP_LIMIT_S = 10.0
 LAST_WORDS = "last-words.json"
+STATUSES = range(2, 8)
+"""Statuses that a process of the rig chose for an error. Any other, as that of a crash, says nothing of a verdict."""
 
 
 class ProcessEndedBadly(FirsthandError):
@@ -32,6 +38,10 @@ class ProcessEndedBadly(FirsthandError):
     def __init__(self, sentence: str, exit_status: int) -> None:
         super().__init__(sentence)
         self.exit_status = exit_status  # type: ignore[misc]  # the daemon's own
+
+
+def _status_of(returncode: int) -> int:
+    return returncode if returncode in STATUSES else CannotJudge.exit_status
 
 
 class RunningRig:
@@ -51,8 +61,11 @@ class RunningRig:
         return self.state / "run"
 
     def __enter__(self) -> Self:
-        (self.state / "log").mkdir(parents=True, exist_ok=True)
-        self.run_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            (self.state / "log").mkdir(parents=True, exist_ok=True)
+            self.run_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as exc:
+            raise DiskError(f"{self.state} cannot be used ({exc.strerror}); name a folder with --state") from exc
         try:
             self.start_daemon()
         except BaseException:
@@ -66,8 +79,8 @@ class RunningRig:
     def _spawn(self, module: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with self.log(name).open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-m", module, *arguments, "--owned"],
+                stdin=subprocess.PIPE,  # however we end, its end of the pipe says so
                 stdout=log,
                 stderr=log,
                 process_group=0,
@@ -96,9 +109,12 @@ class RunningRig:
             self.check_daemon()
             with contextlib.suppress(DeviceSilent):
                 status = self.call("status", timeout_s=1.0)
-                if status["phase"] == "ready":
+                if status["pid"] != self.daemon_pid:
+                    why = f"another daemon (pid {status['pid']}) answers"
+                elif status["phase"] == "ready":
                     return
-                why = status["why"] or f"it is {status['phase']}"
+                else:
+                    why = status["why"] or f"it is {status['phase']}"
             if time.monotonic() > deadline:
                 raise DeviceSilent(
                     f"the daemon is not ready after {START_LIMIT_S:g} s: {why}; see {self.log('captured')}"
@@ -144,7 +160,7 @@ class RunningRig:
         if self._uploader is None or self._uploader.poll() is None:
             return
         lines = self.log("uploadd").read_text(errors="replace").splitlines() or ["it said nothing"]
-        raise ProcessEndedBadly(f"the uploader ended: {lines[-1]}", self._uploader.returncode)
+        raise ProcessEndedBadly(f"the uploader ended: {lines[-1]}", _status_of(self._uploader.returncode))
 
     def wait_for_store(self, episodes: set[str]) -> None:
         """Waits until the store has proved that it holds `episodes`. Raises StoreError when it does not."""
@@ -192,7 +208,7 @@ class RunningRig:
         """Asks the daemon."""
         if self._control is None:
             raise DeviceError("the daemon has not been started")
-        return self._control.call(command, timeout_s=timeout_s, **arguments)
+        return self._control.call(command, timeout_s=timeout_s, meanwhile=self.check_daemon, **arguments)
 
     @property
     def daemon_pid(self) -> int:
@@ -205,7 +221,7 @@ class RunningRig:
         """SIGKILL to the daemon itself, nothing else; waits for its end."""
         if self._daemon is not None:
             self._daemon.send_signal(signal.SIGKILL)
-            self._daemon.wait()
+            self._await_end(self._daemon)
             self._daemon = None
 
     def record(self, *, number: int, seconds: float | None, title: str, view: LiveView) -> dict[str, Any]:
@@ -217,9 +233,11 @@ class RunningRig:
             title: Heads the live view.
             view: Where to show it.
         """
-        self.begin(number=number)
-        self.watch(seconds=seconds, title=title, view=view)
-        summary: dict[str, Any] = self.call("stop_take", timeout_s=120.0)
+        episode = self.begin(number=number)
+        still = self.watch(episode, seconds=seconds, title=title, view=view)
+        # A take that the daemon had to give up is judged already.
+        arguments = {} if still else {"episode": episode}
+        summary: dict[str, Any] = self.call("stop_take" if still else "episode", timeout_s=120.0, **arguments)
         return summary
 
     def begin(self, *, number: int) -> str:
@@ -227,8 +245,12 @@ class RunningRig:
         episode: str = self.call("start_take", timeout_s=START_LIMIT_S, number=number)
         return episode
 
-    def watch(self, *, seconds: float | None, title: str, view: LiveView) -> None:
-        """Shows the running take for `seconds`, or until every device's recording is over."""
+    def watch(self, episode: str, *, seconds: float | None, title: str, view: LiveView) -> bool:
+        """Shows the running take for `seconds`, or until every device's recording is over.
+
+        Returns:
+            Whether `episode` is still being recorded; False when the daemon had to give the take up.
+        """
         from firsthand_edge import _core
 
         page = _core.LivePage(self.run_dir / "live")
@@ -236,26 +258,50 @@ class RunningRig:
         while (gone := time.monotonic() - start) < (seconds if seconds is not None else float("inf")):
             self.check_daemon()
             view.show(page.read(), title=title, seconds=gone)
-            if seconds is None and self.call("status", timeout_s=5.0)["over"]:
+            status = self.call("status", timeout_s=30.0)
+            if status["episode"] != episode:
+                view.done()
+                return False
+            if seconds is None and status["over"]:
                 break
             time.sleep(min(REFRESH_S, max(0.0, seconds - gone)) if seconds is not None else REFRESH_S)
         view.show(page.read(), title=title, seconds=time.monotonic() - start)
         view.done()
+        return True
 
     def close(self) -> None:
-        """Stops the uploader and the daemon, in that order, and waits for them."""
-        for process in (self._uploader, self._daemon):
-            if process is None:
-                continue
-            with contextlib.suppress(ProcessLookupError):
+        """Tells uploader and daemon to stop, then waits for them; an impatient second interrupt does not keep it."""
+        processes = [process for process in (self._uploader, self._daemon) if process is not None]
+        with _uninterrupted():
+            for process in processes:
                 process.terminate()
-            try:
-                process.wait(STOP_LIMIT_S)
-            except subprocess.TimeoutExpired:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            for process in processes:
+                self._await_end(process)
         self._uploader = self._daemon = None
         if self._control is not None:
             self._control.close()
             self._control = None
+
+    @staticmethod
+    def _await_end(process: subprocess.Popen[bytes]) -> None:
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            process.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ignores the keyboard meanwhile; elsewhere than in the main thread nothing interrupts anyway."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firsthand_edge.gate.wording import fixed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -11,8 +13,8 @@ __all__ = ["milliseconds", "outcome_lines", "residual_line"]
 
 
 def milliseconds(value_ns: int | None) -> str:
-    """Nanoseconds as milliseconds with three decimals, or a dash where nothing was measured."""
-    return "-" if value_ns is None else f"{value_ns / 1e6:.3f} ms"
+    """Nanoseconds as milliseconds with three decimals, halves up, or a dash where nothing was measured."""
+    return "-" if value_ns is None else f"{fixed((value_ns + 500) // 1000, places=3, keep=3)} ms"
 
 
 def residual_line(report: Mapping[str, Any]) -> str:

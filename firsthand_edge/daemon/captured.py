@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 from firsthand_edge.daemon.control import ControlServer
 from firsthand_edge.daemon.judging import judge_and_file, recover_torn, summary_of
 from firsthand_edge.daemon.notify import notify
+from firsthand_edge.daemon.owner import when_stdin_ends
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
 from firsthand_edge.daemon.takes import Rig
 from firsthand_edge.errors import DeviceError, DiskError, FirsthandError, UsageError
 from firsthand_edge.log import configure, get_logger
-from firsthand_edge.spec.keys import RigKey
-from firsthand_edge.spool.spool import Spool
+from firsthand_edge.spool.spool import open_spool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class Captured:
         self._loaded = rig
         self._phase = Phase.STARTING
         self._why = ""
-        self._spool = Spool(state_dir / "spool", RigKey.load_or_create(state_dir / "keys"))
+        self._spool = open_spool(state_dir, create=True)
         self._run_dir = state_dir / "run"
         self._rig = Rig(rig, run_dir=self._run_dir, log_dir=state_dir / "log")
         self._warming_since = 0.0
@@ -118,12 +118,15 @@ class Captured:
         try:
             for event in self._rig.watch():
                 self._log.warning("device", **event)
+            if time.monotonic() >= self._check_at:
+                self._check_at = time.monotonic() + CHECK_S
+                self._go_on()
         except DeviceError as exc:
-            self._log.error("the recorder is gone", error=str(exc))
+            self._log.error("the recorder is gone or silent", error=str(exc))
             self._give_up()
-        if time.monotonic() < self._check_at:
-            return
-        self._check_at = time.monotonic() + CHECK_S
+
+    def _go_on(self) -> None:
+        """The next step towards being ready for a take."""
         if self._phase is Phase.UNFIT:
             self._warm()
         elif self._phase is Phase.WARMING:
@@ -151,6 +154,7 @@ class Captured:
     def status(self) -> dict[str, Any]:
         """What the daemon is doing, its children, and whether every recording that is replayed is over."""
         return {
+            "pid": os.getpid(),
             "phase": self._phase.value,
             "why": self._why,
             "number": self._number,
@@ -221,6 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="captured", description=__doc__)
     parser.add_argument("--rig", type=Path, required=True, help="rig file")
     parser.add_argument("--state", type=Path, required=True, help="directory of spool, keys, sockets and logs")
+    parser.add_argument("--owned", action="store_true", help="end when stdin ends, as when whoever started it is gone")
     options = parser.parse_args(arguments)
     configure(process="captured")
     run_dir: Path = options.state / "run"
@@ -228,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for directory in (run_dir, options.state / "log"):
             directory.mkdir(parents=True, exist_ok=True)
         with _alone(run_dir):
-            return _run(load_rig(options.rig), options.state)
+            return _run(load_rig(options.rig), options.state, owned=options.owned)
     except OSError as exc:
         place = exc.filename or options.state
         return _last_words(run_dir, DiskError(f"{place}: {exc.strerror}; mend the disk or choose another --state"))
@@ -236,8 +241,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _last_words(run_dir, exc)
 
 
-def _run(rig: LoadedRig, state_dir: Path) -> int:
+def _run(rig: LoadedRig, state_dir: Path, *, owned: bool) -> int:
     captured = Captured(rig, state_dir)
+    if owned:
+        when_stdin_ends(captured.stop)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: captured.stop())
     try:

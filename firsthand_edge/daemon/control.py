@@ -6,6 +6,7 @@ Nothing here listens on a network.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 import msgpack
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ControlClient", "ControlServer", "RemoteError"]
 
+SLICE_S = 0.1
 LONGEST_PATH = 107
 """Bytes of a Unix socket's path (sun_path of unix(7), without its terminating zero)."""
 
@@ -86,8 +88,16 @@ class ControlClient:
         self._address = address(run_dir)
         self._context = zmq.Context()
 
-    def call(self, command: str, *, timeout_s: float, **arguments: Any) -> Any:
+    def call(
+        self, command: str, *, timeout_s: float, meanwhile: Callable[[], None] | None = None, **arguments: Any
+    ) -> Any:
         """Asks once and waits for the answer.
+
+        Args:
+            command: What to do.
+            timeout_s: How long to wait.
+            meanwhile: Called ten times a second while waiting; may raise, as when the daemon has ended.
+            **arguments: Of the command.
 
         Raises:
             DeviceSilent: when no daemon answers in time.
@@ -98,7 +108,12 @@ class ControlClient:
         try:
             socket.connect(self._address)
             socket.send(msgpack.packb([command, arguments]))
-            if not socket.poll(round(timeout_s * 1000)):
+            deadline = time.monotonic() + timeout_s
+            while not socket.poll(round(1000 * max(0.0, min(SLICE_S, deadline - time.monotonic())))):
+                if meanwhile is not None:
+                    meanwhile()
+                if time.monotonic() < deadline:
+                    continue
                 raise DeviceSilent(
                     f"the daemon at {self._address} did not answer `{command}` within {timeout_s:g} s; "
                     "see whether it runs and what its log says"

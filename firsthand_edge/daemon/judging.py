@@ -6,9 +6,20 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from firsthand_edge import _core
-from firsthand_edge.errors import CannotJudge, EpisodeDamaged, RecordingUnreadable
+from firsthand_edge.errors import (
+    CannotJudge,
+    ConfigInvalid,
+    DiskError,
+    EpisodeDamaged,
+    RecordingUnreadable,
+    UsageError,
+)
+from firsthand_edge.gate import rules
+from firsthand_edge.gate.figures import Figures
+from firsthand_edge.gate.limits import Limits
+from firsthand_edge.gate.report import report
 from firsthand_edge.gate.verdict import examine
-from firsthand_edge.model import DeviceInfo, Reason, Verdict
+from firsthand_edge.model import DeviceInfo
 from firsthand_edge.spool.manifest import (
     Balance,
     ClockIdentity,
@@ -28,6 +39,7 @@ from firsthand_edge.spool.verdict_file import VerdictDocument
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from firsthand_edge.model import Verdict
     from firsthand_edge.spool.episode import Episode
     from firsthand_edge.spool.spool import Spool
 
@@ -82,41 +94,48 @@ def judgement_document(spool: Spool, episode: Episode) -> VerdictDocument:
     """
     committed = spool.committed(episode)
     manifest = committed.manifest
+    _require_bound_evidence(episode, manifest)
     try:
-        judgement = examine(episode.path / EVIDENCE_NAME)
-        verdict, report = judgement.verdict, judgement.report
+        torn = None if manifest.recovery is None else "a crash came before it was sealed"
+        judgement = examine(episode.path / EVIDENCE_NAME, torn=torn)
+        verdict, document = judgement.verdict, judgement.report
     except CannotJudge as exc:
         if manifest.recovery is None:
             raise
-        verdict, report = _nothing_left(str(exc))
+        verdict, document = _nothing_left(str(exc))
     return VerdictDocument.of(
         episode=episode.id,
         manifest=committed.manifest_digest,
         spec=manifest.spec.digest,
         core=_core.__version__,
         verdict=verdict,
-        report=report,
+        report=document,
     )
+
+
+def _require_bound_evidence(episode: Episode, manifest: Manifest) -> None:
+    """The evidence that is judged must be, byte for byte, the one that the manifest binds."""
+    bound = manifest.files.get(EVIDENCE_NAME)
+    path = episode.path / EVIDENCE_NAME
+    if bound is None:
+        return  # torn before there was any: what is missing is told by the judgement
+    try:
+        found = _core.digest_file(path)["blake3"]
+    except DiskError as exc:
+        raise EpisodeDamaged(f"{path} cannot be read ({exc}); restore it before judging") from exc
+    if found != bound.blake3:
+        raise EpisodeDamaged(
+            f"{path} has digest blake3:{found} and its manifest says blake3:{bound.blake3}; "
+            "it was changed after it was sealed, so nothing can be judged by it"
+        )
 
 
 def _nothing_left(why: str) -> tuple[Verdict, dict[str, Any]]:
-    """The verdict on a torn take of which too little is left to measure anything."""
-    reason = Reason(
-        code="record.torn",
-        sentence=f"the recording was cut off before there was anything to measure ({why}); record the take again",
-    )
-    verdict = Verdict(accepted=False, reasons=(reason,), not_judged=("sync.*", "stamp.*", "stream.*"))
-    report = {
-        "schema": "firsthand.sync-report/1",
-        "span": {"ticks": 0, "absent": 0, "trimmed_start": 0, "trimmed_end": 0},
-        "residual_ns": {"ticks": 0, "median": None, "p99": None, "max": None, "over_ceiling": 0},
-        "streams": {},
-        "verdict": "rejected",
-        "reasons": [reason.to_json()],
-        "warnings": [],
-        "not_judged": list(verdict.not_judged),
-    }
-    return verdict, report
+    """Verdict and report on a torn take of which too little is left to measure anything."""
+    figures = Figures(reference="unknown", streams=(), torn=f"too little is left to measure: {why}", recorded=True)
+    limits = Limits()
+    verdict = rules.apply(figures, limits)
+    return verdict, report(figures, verdict, limits)
 
 
 def judge_and_file(spool: Spool, episode: Episode) -> dict[str, Any]:
@@ -152,11 +171,12 @@ def recover_torn(spool: Spool) -> list[str]:
     said = [found.sentence for found in restart(spool)]
     for state in (State.TORN, State.SEALED):
         for episode in spool.episodes(state):
-            if not spool.standing(episode).sealed:
-                spool.seal(episode, _recovered(episode))
             try:
+                if not spool.standing(episode).sealed:
+                    spool.seal(episode, _recovered(episode))
                 summary = judge_and_file(spool, episode)
-            except (CannotJudge, EpisodeDamaged) as exc:
+            except (CannotJudge, EpisodeDamaged, UsageError, ConfigInvalid) as exc:
+                # One episode that nothing can be made of must not keep the rig from the next.
                 spool.set_aside(episode, str(exc))
                 said.append(f"episode {episode.id}: set aside: {exc}")
             else:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["LoadedRig", "RigFile", "load_rig"]
 
 
+PROCESSES = ("captured", "recorder", "uploadd")
+"""Whose logs and process ids a device of the same name would share."""
+
+
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -111,6 +115,8 @@ def _contradictions(file: RigFile) -> Iterator[tuple[tuple[str | int, ...], str]
         if device.name in seen:
             yield ("device", place, "name"), f"'{device.name}' is device[{seen[device.name]}] already; name each once"
         seen.setdefault(device.name, place)
+        if device.name in PROCESSES:
+            yield ("device", place, "name"), f"'{device.name}' is the name of a process of the rig; choose another"
     if file.trigger.kind == "simulated" and any(d.driver == "replay" for d in file.device):
         yield ("trigger", "kind"), "recordings bring their own pulses; make it `replayed`"
     if file.trigger.kind == "simulated" and file.trigger.rate_hz is None:

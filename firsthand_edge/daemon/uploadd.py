@@ -16,12 +16,12 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from firsthand_edge.daemon.owner import when_stdin_ends
 from firsthand_edge.durable import disk_errors, make_folder
 from firsthand_edge.errors import FirsthandError, UsageError
 from firsthand_edge.log import configure, get_logger
-from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.restart import finish_steps
-from firsthand_edge.spool.spool import Spool
+from firsthand_edge.spool.spool import open_spool
 from firsthand_edge.upload.directory import DirectoryStore
 from firsthand_edge.upload.uploader import Uploader
 
@@ -45,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     def end(_signal: int, _frame: FrameType | None) -> None:
         stop.set()
 
+    if arguments.owned:
+        when_stdin_ends(stop.set)
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     try:
@@ -58,7 +60,7 @@ def _run(state: Path, store: Path, poll_s: float | None, stop: threading.Event) 
     log = get_logger()
     lock = _alone(state / "run")
     try:
-        spool = Spool(state / "spool", RigKey.load_or_create(state / "keys"))
+        spool = open_spool(state, create=True)
         for found in finish_steps(spool):
             log.warning("found at start", what=found.what, episode=found.episode, sentence=found.sentence)
         uploader = Uploader(spool, DirectoryStore(store), stopping=stop.is_set)
@@ -100,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state", type=Path, required=True, metavar="DIR", help="the rig's state directory")
     parser.add_argument("--store", type=Path, required=True, metavar="DIR", help="the store's directory; must be there")
     how = parser.add_mutually_exclusive_group(required=True)
+    parser.add_argument("--owned", action="store_true", help="end when stdin ends, as when whoever started it is gone")
     how.add_argument("--once", action="store_true", help="one pass, then end")
     how.add_argument("--poll-s", type=_seconds, metavar="N", help="look again every N seconds")
     return parser

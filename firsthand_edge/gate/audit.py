@@ -91,7 +91,7 @@ def parse_stream(text: str, *, is_file: bool) -> StreamChoice:
     if not is_file and not head:
         raise UsageError(f"--stream {text}: name a channel of the recording")
     choice = StreamChoice(
-        name if is_file else head,
+        _readable(name if is_file else head),
         Path(file) if is_file else None,
         unit=_value(text, values, "unit", Unit, f"one of {', '.join(Unit)}"),
         kind=_value(text, values, "kind", Kind, f"one of {', '.join(Kind)}"),
@@ -104,6 +104,11 @@ def parse_stream(text: str, *, is_file: bool) -> StreamChoice:
     if (choice.decimate or 1) != 1 and choice.kind not in (None, Kind.TRIGGERED):
         raise UsageError(f"--stream {text}: `decimate` is for triggered streams; leave it out")
     return choice
+
+
+def _readable(name: str) -> str:
+    """A name as text: bytes of the command line that are no UTF-8 are written as escapes."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _value(text: str, values: dict[str, str], key: str, read: Callable[[str], Any], wanted: str) -> Any:
@@ -193,7 +198,8 @@ def audit(
             raise UsageError("name a recording, or lists of stamps with --stream NAME=FILE; --help shows both")
         if stamps is not None:
             raise UsageError("--stamps chooses among the times of an MCAP; lists of stamps have one, so leave it out")
-        inputs, notes, form = _lists([parse_stream(text, is_file=True) for text in streams], spec), [], "lists"
+        inputs, notes, form = *_lists([parse_stream(text, is_file=True) for text in streams], spec), "lists"
+        found = None
     else:
         evidence = evidence_of(recording)
         foreign = bool(streams) or reference is not None or stamps is not None
@@ -210,7 +216,7 @@ def audit(
         choices = [parse_stream(text, is_file=False) for text in streams]
         inputs, notes, form = _channels(found, choices, spec), list(found.notes), found.format
     limits = _overridden(limits, ceiling_ns, statistic)
-    named = _reference(inputs, reference, spec)
+    named = _reference(inputs, reference, spec, found)
     return _judged(inputs, reference=named, spec=spec, limits=limits, form=form, notes=notes)
 
 
@@ -235,9 +241,10 @@ def _overridden(limits: Limits, ceiling_ns: int | None, statistic: Statistic | N
     return limits if statistic is None else replace(limits, statistic=statistic)
 
 
-def _lists(choices: Sequence[StreamChoice], spec: Spec | None) -> list[_Input]:
+def _lists(choices: Sequence[StreamChoice], spec: Spec | None) -> tuple[list[_Input], list[str]]:
+    """The lists as streams, and what a reader of the report should know of them."""
     _refuse_twins([choice.name for choice in choices])
-    inputs = []
+    inputs, notes = [], []
     for choice in choices:
         if choice.file is None:
             raise UsageError(f"--stream {choice.name}: write NAME=FILE")
@@ -245,10 +252,14 @@ def _lists(choices: Sequence[StreamChoice], spec: Spec | None) -> list[_Input]:
         source: dict[str, Any] = {"file": str(choice.file), "unit": found.unit.value, "taken_as": "mid-exposure"}
         if found.rounded:
             source["rounded"] = found.rounded
+        if found.repeated_headers:
+            source["repeated_headers"] = found.repeated_headers
+            lines = count(found.repeated_headers, "line repeats a header", "lines repeat a header")
+            notes.append(f"{choice.name}: {lines} in the middle of the list, as joined files do; skipped.")
         wanted = spec.stream(choice.name) if spec is not None else None
         kind = choice.kind or (wanted.kind if wanted is not None else Kind.TRIGGERED)
         inputs.append(_Input(choice.name, found.times_ns, kind, source, choice))
-    return inputs
+    return inputs, notes
 
 
 def _channels(found: Recording, choices: Sequence[StreamChoice], spec: Spec | None) -> list[_Input]:
@@ -281,23 +292,32 @@ def _refuse_twins(names: Sequence[str]) -> None:
         raise UsageError(f"stream `{twins[0]}` is named twice; give each stream its own name")
 
 
-def _reference(inputs: Sequence[_Input], reference: str | None, spec: Spec | None) -> str:
-    wanted = reference or (spec.sync.reference if spec is not None else DEFAULT_REFERENCE)
+def _reference(inputs: Sequence[_Input], reference: str | None, spec: Spec | None, found: Recording | None) -> str:
+    """The name of the stream that numbers the ticks.
+
+    Raises:
+        UsageError: listing the streams, or all channels of the recording, when it is not there or cannot number ticks.
+    """
+    there = _described(inputs) if found is None else found.described()
+    wanted = _readable(reference) if reference else (spec.sync.reference if spec is not None else DEFAULT_REFERENCE)
     for name in (wanted, f"/{wanted}"):
-        for found in inputs:
-            if found.name != name:
+        for stream in inputs:
+            if stream.name != name:
                 continue
-            if found.kind is not Kind.TRIGGERED:
+            if stream.kind is not Kind.TRIGGERED:
                 raise UsageError(
-                    f"the reference `{name}` is {found.kind.value}; only a triggered stream numbers ticks, so name "
-                    f"another with --reference, or add `,kind=triggered` to its --stream: {_described(inputs)}"
+                    f"the reference `{name}` is {stream.kind.value}; only a triggered stream numbers ticks, so name "
+                    f"another with --reference, or add `,kind=triggered` to its --stream: {there}"
                 )
-            if (found.choice.decimate or 1) != 1:
+            if (stream.choice.decimate or 1) != 1:
                 raise UsageError(f"the reference `{name}` has a sample for each tick; leave `decimate` out")
             return name
-    raise UsageError(
-        f"there is no stream `{wanted}` to be the reference; name one with --reference: {_described(inputs)}"
-    )
+    if found is not None and found.has(wanted):
+        raise UsageError(
+            f"the reference `{wanted}` is not among the streams that are judged; add it with --stream, or name another "
+            f"with --reference: {there}"
+        )
+    raise UsageError(f"there is no stream `{wanted}` to be the reference; name one with --reference: {there}")
 
 
 def _described(inputs: Sequence[_Input]) -> str:

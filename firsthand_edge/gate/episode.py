@@ -51,6 +51,7 @@ def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
         CannotJudge: when the re-derived times are not the recorded ones: then evidence or software was changed, and no
             verdict can be trusted.
     """
+    period_ns = _period(evidence, spec)
     notes: list[str] = []
     streams: list[TakeStream] = []
     seen: set[str] = set()
@@ -58,13 +59,12 @@ def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
         mapped = map_device(device, evidence.samples)
         for info in device.streams:
             if info.name in mapped:
-                reading = _Reading(evidence, device, info, spec.stream(info.name), limits, notes)
+                reading = _Reading(evidence, device, info, spec.stream(info.name), limits, period_ns, notes)
                 streams.append(reading.stream(evidence.samples[info.name], mapped[info.name]))
                 seen.add(info.name)
     streams += [
         TakeStream(_absent(stream), np.empty(0, np.int64)) for stream in spec.streams if stream.name not in seen
     ]
-    period_ns = _period(evidence, spec)
     return match(
         streams,
         reference=spec.sync.reference,
@@ -121,7 +121,8 @@ def _loss(evidence: Evidence, stream: str) -> Loss | None:
     row = (evidence.close or {}).get("balance", {}).get(stream)
     if not isinstance(row, dict):
         return None
-    return Loss(*(int(row.get(f"lost_{place}", 0)) for place in ("socket", "queue", "disk")))
+    counts = [count for place in ("socket", "queue", "disk") if isinstance(count := row.get(f"lost_{place}"), int)]
+    return Loss(*counts) if len(counts) == 3 else None
 
 
 def _deaths(evidence: Evidence, device: str) -> tuple[Death, ...]:
@@ -141,6 +142,8 @@ class _Reading:
     info: StreamInfo
     spec: StreamSpec | None
     limits: Limits
+    tick_ns: int | None
+    """T."""
     notes: list[str]
 
     def stream(self, rows: Columns, mapped: Mapped) -> TakeStream:
@@ -215,12 +218,13 @@ class _Reading:
             f"give {int(times[first])} ns ({differs.size} of {times.size} samples differ)"
         )
         loss = _loss(self.evidence, self.info.name)
-        if _torn(self.evidence) is None and not (loss is not None and loss.total):
+        if _torn(self.evidence) is None and (loss is None or loss.total <= self.limits.overrun):
             raise CannotJudge(
                 f"{where}; the evidence or the software was changed since, so no verdict can be trusted. Judge it "
                 "with the version that recorded it"
             )
-        # A cut or an overrun can cost pairs that the live map had seen; such a take is rejected whatever its times.
+        # A cut or an overrun can cost pairs that the live map had seen; such a take is rejected whatever its times. A
+        # loss that the spec lets pass is no excuse: the take could be accepted on times that nobody can derive.
         self.notes.append(f"{where}; times are as recorded, pairs of its clock are lost")
         as_recorded: Int64 = recorded
         return as_recorded
@@ -256,6 +260,7 @@ class _Reading:
                 sequence=None if sequence is None else sequence[rows],
                 arrival_ns=None if arrival is None else arrival[rows],
                 period_ns=facts.period_ns,
+                tick_ns=self.tick_ns,
                 silence_max_ns=self.limits.silence_max_ns,
             )
             parts.append(Stamps.of(scan, start=int(rows[0])))

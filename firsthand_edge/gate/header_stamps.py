@@ -86,7 +86,7 @@ def _ros1(data: bytes, offset: int) -> int | None:
 def _read_json(data: bytes) -> int | None:
     try:
         message = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(message, dict):
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
-import struct
 import sys
 import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,10 +18,11 @@ import numpy as np
 from firsthand_edge.errors import RecordingUnreadable, UsageError
 from firsthand_edge.gate.figures import Grade
 from firsthand_edge.gate.header_stamps import stamp_reader
+from firsthand_edge.gate.wording import count
 from firsthand_edge.model import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from firsthand_edge.gate.figures import Int64
@@ -73,8 +74,16 @@ class Recording:
             for channel in self.channels:
                 if channel.name == wanted:
                     return channel
-        listed = ", ".join(f"{c.name} ({c.kind.value}, {c.times_ns.size} samples)" for c in self.channels)
-        raise UsageError(f"the recording has no channel `{name}`; name one of: {listed or 'none, it is empty'}")
+        raise UsageError(f"the recording has no channel `{name}`; name one of: {self.described()}")
+
+    def has(self, name: str) -> bool:
+        """Whether there is a channel of that name; a leading `/` may be left out."""
+        return any(channel.name in (name, f"/{name}") for channel in self.channels)
+
+    def described(self) -> str:
+        """Every channel with its kind and its number of samples, in one line."""
+        rows = (f"{c.name} ({c.kind.value}, {count(c.times_ns.size, 'sample')})" for c in self.channels)
+        return ", ".join(rows) or "none, it is empty"
 
 
 def read_recording(path: Path, *, stamps: StampSource | None = None) -> Recording:
@@ -133,31 +142,71 @@ class _Topic:
 
 def _read_mcap(path: Path, stamps: StampSource | None) -> Recording:
     try:
-        from mcap.exceptions import McapError
-        from mcap.reader import make_reader
-        from zstandard import ZstdError
+        from mcap.records import Channel as McapChannel
+        from mcap.records import Message, Schema, Statistics
     except ImportError as exc:
         raise UsageError(f"{path} is an MCAP recording; install the package `mcap` to read it") from exc
 
+    schemas: dict[int, Any] = {}
+    channels: dict[int, Any] = {}
     topics: dict[str, _Topic] = {}
+    found: Counter[int] = Counter()
+    for record in _mcap_records(path):
+        if isinstance(record, Schema):
+            schemas[record.id] = record
+        elif isinstance(record, McapChannel):
+            channels[record.id] = record
+        elif isinstance(record, Message):
+            channel = channels.get(record.channel_id)
+            if channel is None or (channel.schema_id and channel.schema_id not in schemas):
+                raise _damaged(path, f"a message of channel {record.channel_id}, which it does not describe")
+            topic = topics.get(channel.topic)
+            if topic is None:
+                topic = topics[channel.topic] = _topic(schemas.get(channel.schema_id), channel)
+            found[record.channel_id] += 1
+            topic.log.append(record.log_time)
+            topic.publish.append(record.publish_time)
+            if topic.read is not None and stamps in (None, "header"):
+                topic.header.append(topic.read(record.data))
+        elif isinstance(record, Statistics):
+            _check_counts(path, found, total=record.message_count, by_channel=record.channel_message_counts)
+    notes: list[str] = []
+    return Recording(
+        "mcap", tuple(_channel(name, topics[name], stamps, notes) for name in sorted(topics)), tuple(notes)
+    )
+
+
+def _mcap_records(path: Path) -> Iterator[Any]:
+    """Every record of an MCAP from its first byte to its last, each checksum compared.
+
+    An index is not asked: one that lost a chunk would hide its messages, and only whoever reads the whole file can
+    compare the checksum of the data section.
+
+    Raises:
+        RecordingUnreadable: when the file is truncated or damaged.
+    """
+    from mcap.stream_reader import StreamReader
+
     try:
         with path.open("rb") as file:
-            for schema, channel, message in make_reader(file).iter_messages(log_time_order=False):
-                topic = topics.get(channel.topic)
-                if topic is None:
-                    topic = topics[channel.topic] = _topic(schema, channel)
-                topic.log.append(message.log_time)
-                topic.publish.append(message.publish_time)
-                if topic.read is not None and stamps in (None, "header"):
-                    topic.header.append(topic.read(message.data))
-    except (McapError, ZstdError, struct.error, OSError, EOFError, ValueError, KeyError, RuntimeError) as exc:
-        raise RecordingUnreadable(
-            f"{path} is truncated or damaged ({type(exc).__name__}: {exc}); recover it with an MCAP tool and audit "
-            "the result"
-        ) from exc
-    notes: list[str] = []
-    channels = tuple(_channel(name, topics[name], stamps, notes) for name in sorted(topics))
-    return Recording("mcap", channels, tuple(notes))
+            yield from StreamReader(file, validate_crcs=True).records
+    except Exception as exc:
+        # Damaged lengths and payloads end the reader and the decompressors in as many ways as there are bytes.
+        raise _damaged(path, f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__) from exc
+
+
+def _damaged(path: Path, why: str) -> RecordingUnreadable:
+    return RecordingUnreadable(
+        f"{path} is truncated or damaged ({why}); recover it with an MCAP tool and audit the result"
+    )
+
+
+def _check_counts(path: Path, found: Counter[int], *, total: int, by_channel: Mapping[int, int]) -> None:
+    """Holds the messages that were read against the summary's statistics; counts by channel are optional there."""
+    if found.total() != total:
+        raise _damaged(path, f"its summary counts {count(total, 'message')} and {found.total()} are there")
+    if by_channel and {number: n for number, n in by_channel.items() if n} != found:
+        raise _damaged(path, "its summary counts other messages of its channels than are there")
 
 
 def _topic(schema: Any, channel: Any) -> _Topic:
@@ -219,8 +268,11 @@ def _read_vrs(path: Path) -> Recording:
         try:
             reader = pyvrs.SyncVRSReader(str(path))
             channels = [_vrs_channel(reader, name) for name in sorted(reader.stream_ids)]
-        except (RuntimeError, ValueError, OSError, KeyError, IndexError, TypeError) as exc:
-            raise RecordingUnreadable(f"{path} is truncated or damaged ({exc}); name a whole VRS file") from exc
+        except RecordingUnreadable:
+            raise
+        except Exception as exc:  # damaged bytes end the library in as many ways as there are
+            why = str(exc) or type(exc).__name__
+            raise RecordingUnreadable(f"{path} is truncated or damaged ({why}); name a whole VRS file") from exc
         # The library drops what an index promises and the file lacks, and tells only its log.
         complaint = _complaint(said())
     if complaint is not None:

@@ -9,10 +9,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from firsthand_edge.gate.rules_stream import mean_rate_mhz
+from firsthand_edge.gate.wording import count
 from firsthand_edge.model import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from firsthand_edge import _core
     from firsthand_edge.gate.figures import Facts, Figures
@@ -59,14 +60,26 @@ def report(
         "reasons": [reason.to_json() for reason in verdict.reasons],
         "warnings": [warning.to_json() for warning in verdict.warnings],
         "not_judged": list(verdict.not_judged),
-        "notes": list(figures.notes),
+        "notes": [*figures.notes, *_unstamped(figures)],
         **(bound or {}),
     }
 
 
+def _unstamped(figures: Figures) -> Iterator[str]:
+    """A sentence for each stream that holds samples without a stamp, so that they do not vanish unseen."""
+    for facts in figures.streams:
+        if facts.unstamped:
+            without = count(facts.unstamped, "sample carries", "samples carry")
+            yield f"{facts.name}: {without} no stamp and cannot be judged; {facts.samples} do."
+
+
 def report_bytes(document: Mapping[str, Any]) -> bytes:
-    """The bytes of a report as they are written and signed: UTF-8 JSON, fields in the report's order, one line feed."""
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n"
+    """The bytes of a report as they are written and signed: UTF-8 JSON, fields in the report's order, one line feed.
+
+    A byte of a name that is no UTF-8 reached us as a lone surrogate and is written as JSON's escape of that.
+    """
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _residuals(found: _core.Residuals | None) -> dict[str, Any]:

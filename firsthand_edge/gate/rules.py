@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from firsthand_edge.gate import rules_record, rules_stamp, rules_stream, rules_sync, rules_trigger
 from firsthand_edge.gate.figures import Figures, Grade
-from firsthand_edge.model import Verdict
+from firsthand_edge.model import Kind, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ def apply(figures: Figures, limits: Limits) -> Verdict:
         accepted=not reasons,
         reasons=tuple(reasons),
         warnings=tuple(warnings),
-        not_judged=tuple(sorted(set(not_judged(figures)))),
+        not_judged=tuple(sorted(set(not_judged(figures, limits)))),
     )
 
 
@@ -88,16 +88,19 @@ def _seen_by(code: str, figures: Figures) -> Figures:
     return figures
 
 
-def not_judged(figures: Figures) -> Iterator[str]:
+def not_judged(figures: Figures, limits: Limits) -> Iterator[str]:
     """Codes of the rules that had nothing to go by, `code:stream` where that holds for some streams only.
 
-    A rule named here is neither passed nor failed.
+    A rule named here is neither passed nor failed. `stamp.tai_utc:stream` is the form of that rule that looks at the
+    steps of one stream; the form that compares two streams needs their times alone.
     """
     yield from ROOMS
     if figures.withheld is not None:
         yield "sync.*"
         yield from NEEDS_ONE_TIMEBASE
         yield from (f"{code}:{f.name}" for code in NEEDS_STEADY_SCALE for f in figures.judged if _stepped(f))
+    else:
+        yield from _unmatched(figures, limits)
     if figures.edges is None or figures.edges.period_ns is None:
         yield from ("trigger.doubled", "trigger.missed", "trigger.rate")
     if not figures.recorded:
@@ -109,8 +112,21 @@ def not_judged(figures: Figures) -> Iterator[str]:
     yield from _lacking("stamp.domain", required, lambda f: f.domain is not None)
     yield from _lacking("stamp.future", required, lambda f: f.future is not None)
     yield from _lacking("stamp.unverified", required, lambda f: f.grade not in (Grade.DECLARED, Grade.FLOAT64))
-    pictures = [f for f in judged if f.frozen is not None or f.media is None]
+    yield from (f"stamp.tai_utc:{f.name}" for f in judged if f.samples and not f.has_sequence)
+    # A camera's pictures may come as bytes of any media; what has no picture at all, as an IMU, has none to be frozen.
+    pictures = [
+        f for f in judged if f.frozen is not None or f.media is None or (f.kind is Kind.TRIGGERED and f.samples)
+    ]
     yield from _lacking("picture.frozen", pictures, lambda f: f.frozen is not None)
+
+
+def _unmatched(figures: Figures, limits: Limits) -> Iterator[str]:
+    """The rules on the match where there was no match; `sync.no_ticks` says why."""
+    residuals = rules_sync.held(figures, limits)
+    if residuals is None or residuals.ticks == 0:
+        yield "sync.ceiling"
+    rows = {} if figures.sync is None else figures.sync.streams
+    yield from _lacking("sync.missing", figures.judged, lambda f: f.name in rows and rows[f.name].expected > 0)
 
 
 def _lacking(code: str, streams: tuple[Facts, ...] | list[Facts], has: Callable[[Facts], bool]) -> Iterator[str]:

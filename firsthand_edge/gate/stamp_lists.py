@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -31,7 +31,15 @@ LARGEST_NS = 1 << 62
 INTEGER = re.compile(r"[+-]?[0-9]+")
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]{1,3})?")
 COLUMN_END = re.compile(r"[,;\t ]")
-COMMENTS = ("#", "//", "%")
+COMMENTS = ("#", ";", "//", "%")
+NUMBER_MADE_WRONG = re.compile(r"[+-]?\.?[0-9](?:[0-9._:'+-]|(?<=[0-9.])[eE](?=[+-]?[0-9]))*|0[xX][0-9a-fA-F]+")
+"""Digits and what people put between them: a time of day, grouped thousands, two points; hexadecimal."""
+NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+DATE = re.compile(r"[0-9]{4}[-.][0-9]{1,2}[-.][0-9]{1,2}|[0-9]{1,2}[-.][0-9]{1,2}[-.][0-9]{4}")
+FEWEST_DIGITS = 10
+"""Of a stamp since 2001, in any unit; whatever begins with so many is meant as one, not as a word."""
+MOST_HEADERS = 1_000
+"""Lines above the first number that are kept to know them again."""
 
 
 class Unit(StrEnum):
@@ -59,14 +67,16 @@ class StampList:
     """The unit that was stated or found; `auto` for a list without stamps."""
     rounded: int
     """Stamps with digits finer than a nanosecond, rounded halves up."""
+    repeated_headers: int = 0
+    """Lines between the numbers that are equal to one above the first number, as joined files have them; skipped."""
 
 
 def read_stamps(path: Path, unit: Unit = Unit.AUTO) -> StampList:
     """Reads a list of stamps.
 
     Args:
-        path: A text file, UTF-8; a byte-order mark, CRLF, blank lines, comments (`#`, `//`, `%`) and header lines
-            above the first number are skipped.
+        path: A text file, UTF-8; a byte-order mark, CRLF, blank lines, comments (`#`, `;`, `//`, `%`) and header lines
+            above the first number are skipped, and so are those header lines wherever they come again.
         unit: Unit of the numbers; `auto` takes decimals for seconds and integers by their size.
 
     Raises:
@@ -90,33 +100,76 @@ def read_stamps(path: Path, unit: Unit = Unit.AUTO) -> StampList:
 def parse_stamps(lines: Iterable[str], unit: Unit = Unit.AUTO, *, place: str) -> StampList:
     """Parses the lines of a list. `place` is what to call it in messages; otherwise as `read_stamps`."""
     numbers: list[int | Decimal] = []
-    mistakes: list[str] = []
-    bad = 0
-    for number, field in _fields(lines):
+    headers: dict[str, None] = {}
+    doubtful: list[tuple[int, str]] = []
+    mistakes = _Mistakes(place)
+    repeated = 0
+    for number, line in _lines(lines):
+        field = _first_column(line)
         value = _number(field)
         if value is not None:
             numbers.append(value)
-        elif numbers or field[:1] in "+-.0123456789":
-            bad += 1
-            if len(mistakes) < MOST_SENTENCES:
-                mistakes.append(f"line {number}: {_shown(field)} is not a stamp")
-        # Text above the first number is a header.
-    if bad:
-        more = f"; and {bad - len(mistakes)} more" if bad > len(mistakes) else ""
-        raise RecordingUnreadable(
-            f"{place} has {count(bad, 'bad line')}: {'; '.join(mistakes)}{more}; correct or remove them"
-        )
+        elif line in headers and numbers:
+            repeated += 1
+        elif numbers or _is_mistaken(field):
+            mistakes.add(number, field)
+        elif len(headers) < MOST_HEADERS:
+            headers[line] = None
+            if field[:1].isdigit():
+                doubtful.append((number, field))
+    if not numbers:
+        # Dates and the like are a header above numbers; with no number below they are what the list consists of.
+        for number, field in doubtful:
+            mistakes.add(number, field)
+    mistakes.tell()
     found = _unit(numbers, place) if unit is Unit.AUTO else unit
-    return _scaled(numbers, found, place)
+    return replace(_scaled(numbers, found, place), repeated_headers=repeated)
 
 
-def _fields(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Line number and first column of every line that is neither blank nor a comment."""
+class _Mistakes:
+    """Lines that are no stamps: all are counted, the first ones told."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._count = 0
+        self._sentences: list[str] = []
+
+    def add(self, number: int, field: str) -> None:
+        self._count += 1
+        if len(self._sentences) < MOST_SENTENCES:
+            self._sentences.append(f"line {number}: {_shown(field)} is not a stamp")
+
+    def tell(self) -> None:
+        """Raises RecordingUnreadable when there are any."""
+        if not self._count:
+            return
+        more = f"; and {self._count - len(self._sentences)} more" if self._count > len(self._sentences) else ""
+        raise RecordingUnreadable(
+            f"{self._place} has {count(self._count, 'bad line')}: {'; '.join(self._sentences)}{more}; correct or "
+            "remove them"
+        )
+
+
+def _lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Number and text of every line that is neither blank nor a comment."""
     for number, raw in enumerate(lines, start=1):
-        line = raw[:LARGEST_LINE].strip().lstrip("\ufeff")
-        if not line or line.startswith(COMMENTS):
-            continue
-        yield number, COLUMN_END.split(line, maxsplit=1)[0].strip("\"'")
+        line = raw[:LARGEST_LINE].strip().lstrip("\ufeff").lstrip()
+        if line and not line.startswith(COMMENTS):
+            yield number, line
+
+
+def _first_column(line: str) -> str:
+    return COLUMN_END.split(line, maxsplit=1)[0].strip("\"'")
+
+
+def _is_mistaken(field: str) -> bool:
+    """Whether a field above the first number was clearly meant as a number, so that it is no header."""
+    if DATE.fullmatch(field):
+        return False
+    if NUMBER_MADE_WRONG.fullmatch(field) or NO_NUMBER.fullmatch(field):
+        return True
+    begins = field.lstrip("+-.")[:1]
+    return begins.isdigit() and sum(c.isdigit() for c in field) >= FEWEST_DIGITS
 
 
 def _number(field: str) -> int | Decimal | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from firsthand_edge.errors import CannotJudge
@@ -48,13 +48,16 @@ def spec_of(evidence: Evidence) -> Spec:
     return parse_spec(document, place=f"{SPEC_ATTACHMENT} of the evidence")
 
 
-def examine(evidence_path: Path, spec: Spec | None = None, *, limits: Limits | None = None) -> Judgement:
+def examine(
+    evidence_path: Path, spec: Spec | None = None, *, limits: Limits | None = None, torn: str | None = None
+) -> Judgement:
     """Judges an episode from its `evidence.mcap` alone.
 
     Args:
         evidence_path: The episode's evidence.
         spec: The contract to judge against; None for the one that the evidence carries.
         limits: Limits to hold figures against instead of the spec's.
+        torn: Why the take counts as cut off although its evidence was closed: a crash came before it was sealed.
 
     Raises:
         RecordingUnreadable: when the evidence cannot be read.
@@ -65,6 +68,8 @@ def examine(evidence_path: Path, spec: Spec | None = None, *, limits: Limits | N
     contract = spec if spec is not None else spec_of(evidence)
     in_force = limits if limits is not None else Limits.of_spec(contract)
     figures = figures_of(evidence, contract, in_force)
+    if figures.torn is None and torn is not None:
+        figures = replace(figures, torn=torn)
     verdict = rules.apply(figures, in_force)
     bound = {
         "take": evidence.take,

@@ -269,8 +269,9 @@ class EpisodeRecording:
             payload = plain.take(row)
             if payload is None:
                 payload = unparsed.take(row)
-            if payload is not None:
-                yield row.received, _sample(stream, row, payload, said.take(row) or b"")
+            metadata = said.take(row)
+            if payload is not None or metadata is not None:  # metadata alone: a sample without a payload
+                yield row.received, _sample(stream, row, payload or b"", metadata or b"")
 
 
 class _Side:

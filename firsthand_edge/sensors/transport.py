@@ -181,7 +181,7 @@ def endpoint(run_dir: Path, stream: str) -> str:
     Raises:
         DeviceError: The path is longer than a Unix socket's may be.
     """
-    path = run_dir / f"{stream}.ipc"
+    path = run_dir / f"{stream}.samples"
     if len(str(path).encode()) > _IPC_PATH_MAX:
         raise DeviceError(f"the socket path {path} is longer than {_IPC_PATH_MAX} bytes; use a shorter state directory")
     return f"ipc://{path}"

@@ -56,6 +56,20 @@ class RigKey:
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
+    def load(cls, directory: Path) -> Self:
+        """The key of `directory`, which must be there.
+
+        Raises:
+            ConfigInvalid: it is not there, others may read it, or it does not hold a key.
+            DiskError: it cannot be read.
+        """
+        private = directory / PRIVATE_NAME
+        if not private.exists():
+            raise ConfigInvalid(str(private), ["is not there; restore the key that signed this rig's episodes"])
+        with disk_errors(f"the rig's key in {directory} cannot be read"):
+            return cls(Ed25519PrivateKey.from_private_bytes(_read_private(private)))
+
+    @classmethod
     def load_or_create(cls, directory: Path) -> Self:
         """The key of `directory`; makes folder, private file (mode 0600) and public file on first start.
 

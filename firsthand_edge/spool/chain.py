@@ -101,6 +101,22 @@ class Chain:
                 appender.append(Event.KEY, None, {"public_key": self._key.public.hex()})
             yield appender
 
+    def signer(self) -> str | None:
+        """Name of the key that began the chain; None where there is no row yet, or the first one proves nothing."""
+        with disk_errors("the chain cannot be read"):
+            if not self.path.exists():
+                return None
+            with self.path.open("rb") as file:
+                line = file.readline()
+        row = _read_row(line.removesuffix(b"\n")) if line.endswith(b"\n") else None
+        if row is None or row.event != Event.KEY:
+            return None
+        try:
+            public = bytes.fromhex(str(row.body.get("public_key")))
+        except ValueError:
+            return None
+        return row.key_id if row.signed_by(public) else None
+
     def rows(self, episode: str | None = None) -> list[Row]:
         """All readable rows, in order, or those of one episode. Raises DiskError when the file cannot be read."""
         with disk_errors("the chain cannot be read"):

@@ -79,15 +79,22 @@ class _Restart:
 
     def everything(self) -> None:
         standings: dict[str, Standing] = {}
+        forged: dict[str, int] = {}
         for row in self._spool.chain.rows():
-            if row.episode is not None:
+            if row.episode is None:
+                continue
+            if row.signed_by(self._spool.key.public):
                 standings[row.episode] = standings.get(row.episode, Standing()).after(row)
+            else:
+                forged.setdefault(row.episode, row.n)
         places: dict[str, list[Episode]] = {}
         for episode in self._spool.episodes():
             places.setdefault(episode.id, []).append(episode)
         for name, episodes in places.items():
             standing = standings.get(name, Standing())
-            if self._recorder or standing.sealed:
+            if name in forged:
+                self._distrust(self._single(episodes, standing), forged[name])
+            elif self._recorder or standing.sealed:
                 self._one(self._single(episodes, standing), standing)
         for name, standing in standings.items():
             if name not in places and standing.sealed:
@@ -96,6 +103,14 @@ class _Restart:
                 )
         if self._recorder:
             self._strangers()
+
+    def _distrust(self, episode: Episode, number: int) -> None:
+        """An episode that a changed row speaks of: nobody knows where it belongs, so a person decides."""
+        if episode.state in {State.ASIDE, State.GONE}:
+            return
+        why = f"row {number} of the chain, which speaks of it, was changed after it was signed"
+        self._spool.append_damaged(self._chain, episode, why)
+        self._say("damaged", episode.id, f"set aside: {why}")
 
     def _single(self, episodes: list[Episode], standing: Standing) -> Episode:
         """The one folder of an episode that counts; copies in other states, which no step makes, are set aside."""
@@ -149,6 +164,10 @@ class _Restart:
         """The manifest that `seal` wrote before a crash kept it from the chain, when it and its files are whole."""
         path = episode.path / MANIFEST_NAME
         if not path.exists():
+            return None
+        if not path.is_file():
+            target = self._spool.out_of_the_way(path)
+            self._say("damaged", episode.id, f"{MANIFEST_NAME} is no file; moved to {target.name}")
             return None
         with disk_errors(f"{path} cannot be read"):
             try:
@@ -219,7 +238,9 @@ class _Restart:
     def _strangers(self) -> None:
         for state in State:
             for path in sorted((self._spool.root / state).iterdir()):
-                if EpisodeId.parse(path.name) is None and ".aside" not in path.name:
+                if ".aside" in path.name:
+                    continue
+                if EpisodeId.parse(path.name) is None or not path.is_dir() or path.is_symlink():
                     self.found.append(Found("stranger", f"{path} is no episode; nothing here reads it"))
 
     def _say(self, what: str, episode: str, sentence: str) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from firsthand_edge.durable import disk_errors, fsync_folder, make_folder, move_new, write_new
-from firsthand_edge.errors import DiskError, EpisodeDamaged, UsageError
+from firsthand_edge.errors import ConfigInvalid, DiskError, EpisodeDamaged, UsageError
 from firsthand_edge.spec.canonical import digest_bytes
+from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spec.signing import document_bytes, sign_document
 from firsthand_edge.spool.chain import Chain, Event
 from firsthand_edge.spool.episode import (
@@ -32,27 +33,57 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from firsthand_edge.spec.keys import RigKey
     from firsthand_edge.spool.chain import Appender
     from firsthand_edge.spool.manifest import Manifest
     from firsthand_edge.spool.verdict_file import VerdictDocument
 
-__all__ = ["RECEIPT_NAME", "Spool"]
+__all__ = ["RECEIPT_NAME", "Spool", "open_spool"]
 
+CHAIN_NAME: Final = "chain.jsonl"
 RECEIPT_NAME: Final = "receipt.json"
+
+
+def open_spool(state_dir: Path, *, create: bool) -> Spool:
+    """The spool of a state directory, with the rig's key beside it.
+
+    Args:
+        state_dir: Holds `spool/` and `keys/`.
+        create: Make what is not there, on a rig's first start. A key is never made beside a chain that another signed.
+
+    Raises:
+        UsageError: there is no spool, and none is to be made.
+        ConfigInvalid: the key is absent, unreadable, or not the one that signed the chain.
+        DiskFull, DiskError: the disk does not obey.
+    """
+    root, keys = state_dir / "spool", state_dir / "keys"
+    if not create and not root.is_dir():
+        raise UsageError(f"{state_dir} holds no spool; name the state directory of a rig with --state")
+    first = create and not (root / CHAIN_NAME).exists()
+    return Spool(root, RigKey.load_or_create(keys) if first else RigKey.load(keys))
 
 
 class Spool:
     """The episodes of one rig, in one folder. Any number of processes may hold one; one of them records."""
 
     def __init__(self, root: Path, key: RigKey) -> None:
-        """Makes the folders that are not there. Raises DiskFull or DiskError."""
+        """Makes the folders that are not there.
+
+        Raises:
+            ConfigInvalid: the chain was signed by another key.
+            DiskFull, DiskError: the folders cannot be made.
+        """
         self.root: Final = root
         self.key: Final = key
-        self.chain: Final = Chain(root / "chain.jsonl", key)
+        self.chain: Final = Chain(root / CHAIN_NAME, key)
         with disk_errors(f"the spool {root} cannot be set up"):
             for state in State:
                 make_folder(root / state)
+        signer = self.chain.signer()
+        if signer is not None and signer != key.key_id:
+            raise ConfigInvalid(
+                str(root),
+                [f"its chain is signed by key {signer} and the key at hand is {key.key_id}; restore the rig's key"],
+            )
 
     def begin(self, rig: str) -> Episode:
         """A new, empty episode in `recording`; its number is durable before its folder exists.
@@ -201,7 +232,7 @@ class Spool:
             Episode(name, where, self.root / where / name)
             for where in (State if state is None else (state,))
             for name in self._listed(where)
-            if _counter(name) is not None
+            if _counter(name) is not None and _is_folder(self.root / where / name)
         ]
         return sorted(found, key=lambda episode: (_counter(episode.id) or 0, episode.id))
 
@@ -296,6 +327,11 @@ class Spool:
 
     def _names(self) -> list[str]:
         return [name for state in State for name in self._listed(state)]
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is a folder and no link to one: what is neither is a stranger in the spool."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _counter(name: str) -> int | None:

@@ -1,15 +1,21 @@
 """The daemon with real workers, a real recorder and real signals."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from firsthand_edge import _core
-from firsthand_edge.errors import UsageError
+from firsthand_edge.cli.running import RunningRig
+from firsthand_edge.daemon.control import ControlClient
+from firsthand_edge.errors import FirsthandError, UsageError
+from firsthand_edge.sensors.page import CountersPage
 from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spool.spool import Spool
 from tests.daemon.rigs import gone, record, running, until, wait_ticks, write_rig
@@ -162,3 +168,104 @@ def test_a_rig_without_a_required_stream_is_unfit_before_the_first_take(tmp_path
     )
     assert done.returncode == 5
     assert "no device delivers wrist, which the spec requires" in done.stderr
+
+
+def test_a_worker_that_hangs_costs_its_own_stream_only(tmp_path):
+    with running(tmp_path) as rig:
+        rig.begin(number=1)
+        wait_ticks(rig, 60)
+        pid = rig.call("status", timeout_s=5)["pids"]["wrist"]
+        os.kill(pid, signal.SIGSTOP)
+        summary = rig.call("stop_take", timeout_s=60)
+    assert {reason.get("stream") for reason in summary["report"]["reasons"]} == {"wrist"}
+
+
+def test_what_a_recorder_that_stands_still_costs_is_counted_where_it_is_lost(tmp_path):
+    with running(tmp_path) as rig:
+        rig.begin(number=1)
+        wait_ticks(rig, 60)
+        pid = rig.call("status", timeout_s=5)["pids"]["recorder"]
+        os.kill(pid, signal.SIGSTOP)
+        dropped = {}
+
+        def overflown() -> bool:
+            for name in ("head", "wrist"):
+                page = CountersPage.open(rig.run_dir, name)
+                dropped[name] = page.counters(name).dropped_socket
+                page.close()
+            return all(count > 10 for count in dropped.values())
+
+        until(overflown, "drops at the full sockets", limit_s=30)
+        os.kill(pid, signal.SIGCONT)
+        summary = rig.call("stop_take", timeout_s=60)
+        balance = spool_of(rig).committed(spool_of(rig).find(summary["episode"])).manifest.balance
+    assert "record.overrun" in codes(summary)
+    for name in ("head", "wrist"):
+        assert balance[name].lost.socket >= dropped[name] > 10
+    for name, row in balance.items():
+        assert row.faults() == [], name
+
+
+def test_a_take_that_was_closed_and_not_sealed_before_a_crash_is_torn_all_the_same(tmp_path):
+    with running(tmp_path) as rig:
+        kept = record(rig, seconds=1.0)["episode"]
+    state = tmp_path / "again"
+    folder = state / "spool/recording" / kept
+    folder.mkdir(parents=True)
+    for name in ("episode.mcap", "evidence.mcap"):
+        shutil.copy(tmp_path / "s/spool/accepted" / kept / name, folder)
+    with RunningRig(tmp_path / "rig.toml", state) as rig:
+        summary = rig.call("episode", timeout_s=10, episode=kept)
+        assert record(rig, number=2, seconds=1.0)["state"] == "accepted"
+    assert summary["state"] == "rejected"
+    assert codes(summary) == ["record.torn"]
+
+
+def test_a_lost_key_is_told_and_nothing_is_touched(tmp_path):
+    with running(tmp_path) as rig:
+        kept = record(rig, seconds=1.0)["episode"]
+    shutil.rmtree(tmp_path / "s/keys")
+    with pytest.raises(FirsthandError, match="restore the key that signed") as caught, running(tmp_path):
+        pass
+    assert caught.value.exit_status == 4
+    assert (tmp_path / "s/spool/accepted" / kept).is_dir()
+    assert not (tmp_path / "s/keys").exists()
+
+
+def test_whoever_finds_another_daemon_at_work_leaves_it_alone(tmp_path):
+    with running(tmp_path) as rig:
+        with pytest.raises(FirsthandError, match="another daemon runs on") as caught, running(tmp_path):
+            pass
+        assert caught.value.exit_status == UsageError.exit_status
+        assert rig.call("status", timeout_s=5)["phase"] == "ready"
+
+
+def test_a_take_that_the_daemon_gave_up_is_shown_with_its_reasons(tmp_path):
+    with running(tmp_path) as rig:
+        killer = threading.Timer(
+            1.0, lambda: os.kill(rig.call("status", timeout_s=5)["pids"]["recorder"], signal.SIGKILL)
+        )
+        killer.start()
+        summary = rig.record(number=1, seconds=20, title="take 1", view=rig.view())
+        killer.join()
+    assert summary["state"] == "rejected"
+    assert "record.torn" in codes(summary)
+
+
+def test_nobody_is_left_when_the_command_is_killed(tmp_path):
+    path = write_rig(tmp_path)
+    command = [sys.executable, "-m", "firsthand_edge.cli", "run", "--rig", str(path), "--state", str(tmp_path / "s")]
+    done = subprocess.Popen([*command, "--seconds", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    found = {}
+
+    def recording() -> bool:
+        with contextlib.suppress(FirsthandError), ControlClient(tmp_path / "s/run") as client:
+            found.update(client.call("status", timeout_s=1.0))
+        return found.get("phase") == "recording"
+
+    until(recording, "a running take", limit_s=40)
+    done.kill()
+    done.wait()
+    pids = [found["pid"], *found["pids"].values()]
+    until(lambda: all(gone(pid) for pid in pids), "the end of the daemon and its children")
+    assert [path.name for path in (tmp_path / "s/spool/recording").iterdir()] == []

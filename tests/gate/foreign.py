@@ -74,9 +74,9 @@ class Bag:
         self._messages.append((log_ns, name, data, log_ns if publish_ns is None else publish_ns))
         return self
 
-    def write(self, *, in_order=True):
+    def write(self, *, in_order=True, **options):
         with self.path.open("wb") as file:
-            writer = Writer(file)
+            writer = Writer(file, **options)
             writer.start()
             ids = {}
             for name, schema_name, schema, encoding, schema_encoding, metadata in self._topics:

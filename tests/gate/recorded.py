@@ -182,7 +182,7 @@ def raw(*cameras, spec=SPEC, take=None, close=None, recovery=None, events=(), ed
     for device in devices_of(cameras):
         for name, times in mapped_live(device, {s.name: rows[s.name] for s in device.streams}).items():
             rows[name]["rig_ns"] = times
-    balance = {c.name: {"lost_socket": 0, "lost_queue": 0} for c in cameras}
+    balance = {c.name: {"lost_socket": 0, "lost_queue": 0, "lost_disk": 0} for c in cameras}
     edges = np.empty(0, np.int64) if edges is None else edges
     return {
         "take": json.dumps({"episode": "test-1", "clock": {"timebase": "arb"}} if take is None else take),

@@ -214,6 +214,21 @@ class TestMcap:
         with pytest.raises(UsageError, match=r"no stream `head` .*/button \(event, 1 sample\), /head/image"):
             audit(self.bag(tmp_path / "a.mcap"))
 
+    @pytest.mark.parametrize("streams", [[], ["wrist/image"]])
+    def test_all_of_them_whatever_was_named(self, tmp_path, streams):
+        path = self.bag(tmp_path / "a.mcap")
+        every = "/button (event, 1 sample), /head/image (triggered, 60 samples), /imu (sampled, 1000 samples), /wrist"
+        with pytest.raises(UsageError) as caught:
+            audit(path, streams, reference="nope")
+        assert f"no stream `nope` to be the reference; name one with --reference: {every}" in str(caught.value)
+        with pytest.raises(UsageError) as caught:
+            audit(path, streams, spec=parse_spec(SPEC.encode(), place="a test"))
+        assert every in str(caught.value)
+
+    def test_a_reference_that_is_there_and_was_not_named(self, tmp_path):
+        with pytest.raises(UsageError, match=r"not among the streams that are judged; add it with --stream.*/button"):
+            audit(self.bag(tmp_path / "a.mcap"), ["wrist/image"], reference="head/image")
+
     def test_a_spec_names_the_channels(self, tmp_path):
         text = SPEC.replace('"head"', '"head_image"').replace(
             "[[streams]]", '[sync]\nreference = "head_image"\n[[streams]]', 1
@@ -242,3 +257,36 @@ def test_our_own_episodes_are_found_by_folder_and_by_file(tmp_path):
     assert evidence_of(tmp_path / "other.mcap") is None
     with pytest.raises(UsageError, match="leave --stream, --reference and --stamps out"):
         audit(evidence, reference="head")
+
+
+def test_a_name_that_is_no_utf8_is_written_as_an_escape(listed):
+    head, wrist = listed(head=ticks(60), wrist=ticks(60))
+    found = audit(streams=[head.replace("head=", "h\udcff="), wrist], reference="h\udcff")
+    assert found.verdict.accepted
+    assert found.report["reference"] == "h\\udcff"
+
+
+def test_headers_of_joined_files_are_told(tmp_path, listed):
+    path = tmp_path / "joined.csv"
+    half = "stamp,frame\n" + "".join(f"{t},x.png\n" for t in ticks(30).tolist())
+    path.write_text(half * 2)
+    found = audit(streams=[f"head={path}", *listed(wrist=ticks(60))])
+    assert found.report["sources"]["head"]["repeated_headers"] == 1
+    assert any(note.startswith("head: 1 line repeats a header") for note in found.report["notes"])
+
+
+def test_stamps_that_headers_lack_are_told(tmp_path):
+    made = Bag(tmp_path / "a.mcap")
+    for name in ("/head", "/wrist"):
+        made.topic(name, "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+        for i, stamp in enumerate(ticks(60).tolist()):
+            made.add(name, stamp, foreign.cdr(0 if name == "/wrist" and i in (4, 9) else stamp))
+    found = audit(made.write())
+    assert found.report["streams"]["/wrist"]["unstamped"] == 2
+    assert found.report["notes"][-1] == "/wrist: 2 samples carry no stamp and cannot be judged; 58 do."
+
+
+def test_a_blank_reference_leaves_the_match_unjudged(listed):
+    found = audit(streams=listed(head=[], wrist=ticks(60)))
+    assert codes(found) == ["sync.no_ticks"]
+    assert {"sync.ceiling", "sync.missing"} <= set(found.report["not_judged"])

@@ -141,10 +141,19 @@ def test_pulses_are_judged_where_they_were_recorded():
 
 
 def test_what_the_balance_sheet_lost():
-    close = json.dumps({"balance": {"head": {"lost_socket": 0, "lost_queue": 0}, "wrist": {"lost_queue": 3}}})
+    none = {"lost_socket": 0, "lost_queue": 0, "lost_disk": 0}
+    for place in none:
+        close = json.dumps({"balance": {"head": none, "wrist": {**none, place: 3}}})
+        _, verdict = judged(HEAD, WRIST, close=close)
+        assert codes(verdict) == ["record.overrun"]
+        assert verdict.reasons[0].measured == 3
+
+
+def test_a_count_that_is_not_there_is_not_zero():
+    none = {"lost_socket": 0, "lost_queue": 0, "lost_disk": 0}
+    close = json.dumps({"balance": {"head": none, "wrist": {"lost_socket": 0, "lost_disk": 0}}})
     _, verdict = judged(HEAD, WRIST, close=close)
-    assert codes(verdict) == ["record.overrun"]
-    assert verdict.reasons[0].measured == 3
+    assert "record.overrun:wrist" in verdict.not_judged
 
 
 def test_without_a_balance_sheet_overrun_is_not_judged():
@@ -215,3 +224,27 @@ def test_streams_of_one_device_share_its_clock():
 def test_a_narrow_counter_jumps_by_37_seconds():
     _, verdict = judged(HEAD, Camera("wrist", step_at=60, step_ns=37 * 10**9, start_ticks=2**32 - 700_000))
     assert codes(verdict) == ["stamp.tai_utc"]
+
+
+@pytest.mark.parametrize(("lost", "trusted"), [(0, False), (3, False), (4, True)])
+def test_contradicting_times_are_excused_only_where_the_loss_rejects(lost, trusted):
+    spec = SPEC + "\n[rules]\noverrun_max = 3\n"
+    balance = {name: {"lost_socket": 0, "lost_queue": 0, "lost_disk": 0} for name in ("head", "wrist")}
+    balance["wrist"]["lost_queue"] = lost
+    document = raw(HEAD, WRIST, spec=spec, close=json.dumps({"balance": balance}))
+    document["samples"]["wrist"]["rig_ns"][WARMUP + 7] += 1
+    contract = parse_spec(spec.encode(), place="a test")
+    limits = Limits.of_spec(contract)
+    found = Evidence.parse(document, place="a test")
+    if not trusted:
+        with pytest.raises(CannotJudge, match="no verdict can be trusted"):
+            figures_of(found, contract, limits)
+        return
+    verdict = rules.apply(figures_of(found, contract, limits), limits)
+    assert codes(verdict) == ["record.overrun"]
+
+
+def test_triggered_bytes_that_are_no_picture_are_listed():
+    _, verdict = judged(HEAD, Camera("wrist", media="record"))
+    assert verdict.accepted
+    assert "picture.frozen:wrist" in verdict.not_judged

@@ -84,3 +84,8 @@ def test_any_bytes_give_a_stamp_or_none(data):
     ):
         found = read(data)
         assert found is None or isinstance(found, int)
+
+
+def test_json_that_is_nested_too_deep_has_no_stamp():
+    reader = stamp_reader(encoding="json", schema_encoding="jsonschema", schema_name="x", schema=b"{}")
+    assert reader(b"[" * 100_000) is None

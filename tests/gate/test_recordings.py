@@ -2,6 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcap.records import Statistics
+from mcap.writer import CompressionType, IndexType
+from zstandard import ZstdError
 
 from firsthand_edge.errors import RecordingUnreadable, UsageError
 from firsthand_edge.gate.recordings import classify, read_recording
@@ -152,3 +157,106 @@ def test_damaged_bytes_within_a_chunk(tmp_path):
 )
 def test_periodic_or_not(times, kind):
     assert classify(times.astype(np.int64)) is kind
+
+
+def one_late_frame(path, **options):
+    """Two cameras, one frame of the wrist 4.3 ms late; gives the file and where that frame's stamp is in it."""
+    made = Bag(path)
+    late = START + 20 * P + 4_294_304
+    for name in ("/head", "/wrist"):
+        made.topic(name, "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+        for i in range(40):
+            stamp = late if (name, i) == ("/wrist", 20) else START + i * P
+            made.add(name, START + i * P, foreign.cdr(stamp))
+    data = bytearray(made.write(**options).read_bytes())
+    return data, data.find(foreign.cdr(late)[4:12]) + 6
+
+
+@pytest.mark.parametrize(
+    "layout", [{}, {"use_chunking": False, "enable_data_crcs": True}, {"index_types": IndexType.NONE}]
+)
+def test_one_flipped_bit_is_damage_however_the_file_is_laid_out(tmp_path, layout):
+    path = tmp_path / "a.mcap"
+    data, place = one_late_frame(path, compression=CompressionType.NONE, **layout)
+    assert read_recording(path).channel("wrist").times_ns.size == 40
+    data[place] ^= 0x40
+    path.write_bytes(data)
+    with pytest.raises(RecordingUnreadable, match=r"truncated or damaged .*crc"):
+        read_recording(path)
+
+
+def test_a_flipped_bit_of_a_file_without_checksums_is_no_crash(tmp_path):
+    path = tmp_path / "a.mcap"
+    data, place = one_late_frame(path, compression=CompressionType.NONE, enable_crcs=False, enable_data_crcs=False)
+    data[place] ^= 0x40
+    path.write_bytes(data)
+    assert read_recording(path).channel("wrist").times_ns.size == 40  # nothing in the file can tell
+
+
+@pytest.mark.parametrize("layout", [{}, {"use_chunking": False}])
+def test_messages_that_the_summary_counts_and_the_file_lacks(tmp_path, layout, monkeypatch):
+    counted = Statistics.write
+
+    def one_more(self, stream):
+        self.message_count += 1
+        counted(self, stream)
+
+    def swapped(self, stream):
+        first, second, *_ = self.channel_message_counts
+        self.channel_message_counts[first] -= 1
+        self.channel_message_counts[second] += 1
+        counted(self, stream)
+
+    for write, said in ((one_more, "counts 81 messages and 80 are there"), (swapped, "other messages of its channels")):
+        monkeypatch.setattr(Statistics, "write", write)
+        one_late_frame(tmp_path / "a.mcap", **layout)
+        with pytest.raises(RecordingUnreadable, match=said):
+            read_recording(tmp_path / "a.mcap")
+
+
+def test_statistics_are_optional(tmp_path):
+    one_late_frame(tmp_path / "a.mcap", use_statistics=False)
+    assert read_recording(tmp_path / "a.mcap").channel("head").times_ns.size == 40
+
+
+@pytest.mark.parametrize(
+    "error", [OverflowError("too large"), MemoryError(), ZstdError("corrupt"), AttributeError("x")]
+)
+def test_whatever_ends_the_reader_is_damage(tmp_path, monkeypatch, error):
+    def fails(*arguments, **keys):
+        raise error
+
+    one_late_frame(tmp_path / "a.mcap")
+    monkeypatch.setattr("mcap.stream_reader.breakup_chunk", fails)
+    with pytest.raises(RecordingUnreadable, match=f"truncated or damaged .{type(error).__name__}"):
+        read_recording(tmp_path / "a.mcap")
+
+
+def test_absurd_lengths_within_a_chunk(tmp_path):
+    path = tmp_path / "a.mcap"
+    data, place = one_late_frame(path, compression=CompressionType.NONE, enable_crcs=False, enable_data_crcs=False)
+    data[place - 6 - 4 - 22 - 8 : place - 6 - 4 - 22] = b"\xff" * 8  # the message's length, before its header
+    path.write_bytes(data)
+    with pytest.raises(RecordingUnreadable, match="truncated or damaged"):
+        read_recording(path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_file_is_read_as_it_was_or_not_at_all(tmp_path, data):
+    path = tmp_path / "whole.mcap"
+    if not path.exists():
+        one_late_frame(path, enable_data_crcs=True)
+    whole = path.read_bytes()
+    damaged = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    other = tmp_path / "damaged.mcap"
+    other.write_bytes(damaged)
+    try:
+        found = read_recording(other)
+    except RecordingUnreadable:
+        return
+    intact = read_recording(path)
+    for name in ("/head", "/wrist"):
+        assert found.channel(name).times_ns.tolist() == intact.channel(name).times_ns.tolist()

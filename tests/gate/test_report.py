@@ -131,3 +131,14 @@ kind = "triggered"
     assert (limits.ceiling_ns, limits.trim_max_ns, limits.silence_max_ns) == (1_250_000, 10_000_000, 600_000_000)
     plain = document.split("[sync]", maxsplit=1)[0] + "[[streams]]" + document.split("[[streams]]", 1)[1]
     assert Limits.of_spec(parse_spec(plain.encode(), place="a test")) == default
+
+
+def test_samples_without_a_stamp_are_told():
+    found = written(figures(stream("head", ticks(60), unstamped=1), stream("wrist", ticks(60))))
+    assert found["notes"] == ["head: 1 sample carries no stamp and cannot be judged; 60 do."]
+
+
+def test_a_name_that_is_no_utf8_is_valid_json(good):
+    text = report_bytes({"file": "w\udcff.txt", "é": 1}).decode("utf-8")
+    assert json.loads(text) == {"file": "w\udcff.txt", "é": 1}
+    assert "é" in text

@@ -61,6 +61,8 @@ def test_plain_lists_list_every_rule_that_had_nothing_to_go_by():
         "record.torn",
         "stamp.domain",
         "stamp.future",
+        "stamp.tai_utc:head",
+        "stamp.tai_utc:wrist",
         "stamp.unit",
         "stamp.unverified",
         "stream.rate",
@@ -168,3 +170,30 @@ def test_reasons_come_in_the_order_of_the_rules():
     order = [code for code, _ in rules.REJECTING]
     assert spoken == sorted(spoken, key=order.index)
     assert spoken == ["record.torn", "picture.frozen", "sync.missing", "sync.ceiling"]
+
+
+def test_without_sequence_numbers_steps_of_a_time_scale_are_not_told():
+    found = with_facts(good(), "wrist", has_sequence=False)
+    assert "stamp.tai_utc:wrist" in rules.apply(found, Limits()).not_judged
+    assert not any(code.startswith("stamp.tai_utc") for code in rules.apply(good(), Limits()).not_judged)
+
+
+def test_pictures_in_bytes_of_their_own_media_are_not_judged():
+    bytes_only = {**DEVICE, "frozen": None, "media": "record"}
+    found = figures(stream("head", ticks(60), **DEVICE), stream("wrist", ticks(60), **bytes_only), recorded=True)
+    assert "picture.frozen:wrist" in rules.apply(found, Limits()).not_judged
+    glove = stream("glove", ticks(60), kind=Kind.INTERPOLATED, **bytes_only)
+    found = figures(stream("head", ticks(60), **DEVICE), glove, recorded=True)
+    assert not any(code.startswith("picture") for code in rules.apply(found, Limits()).not_judged)
+
+
+def test_where_nothing_was_matched_the_rules_on_the_match_are_not_judged():
+    blank = rules.apply(figures(stream("head", []), stream("wrist", ticks(60))), Limits())
+    assert codes(blank.reasons) == ["sync.no_ticks"]
+    assert {"sync.ceiling", "sync.missing"} <= set(blank.not_judged)
+    alone = rules.apply(figures(stream("head", ticks(60))), Limits())
+    assert "sync.ceiling" in alone.not_judged  # one stream has nobody to disagree with
+    assert "sync.missing" not in alone.not_judged
+    apart = rules.apply(figures(stream("head", ticks(60)), stream("wrist", ticks(60) + 5 * SECOND)), Limits())
+    assert {"sync.ceiling", "sync.missing"} <= set(apart.not_judged)
+    assert not any(code.startswith("sync") for code in rules.apply(good(), Limits()).not_judged)

@@ -145,3 +145,78 @@ def test_any_text_is_a_list_or_one_clear_error(text):
     except (RecordingUnreadable, UsageError) as exc:
         said = str(exc)
     assert said.startswith("list")
+
+
+HEAD = "1700000000000000000\n1700000000016666667\n"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ",x,y",
+        "; comment",
+        ";x;y",
+        "-----",
+        "+---+---+",
+        ".header",
+        "1st column: ns",
+        "2024-01-01 recording",
+        "01.02.2024",
+        "/* x */",
+        "60Hz",
+        "1080p,60Hz",
+        "3D,x",
+        "-",
+        "timestamp [ns]",
+    ],
+)
+def test_header_lines_are_skipped(header):
+    assert times(f"{header}\n{HEAD}") == [1_700_000_000_000_000_000, 1_700_000_000_016_666_667]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12:30:01",
+        "1_000",
+        "1.2.3",
+        "1e5e5",
+        "0x17979cfe362a0000",
+        "nan",
+        "-inf",
+        "1700000000000000000ns",
+        "17000000000x0000000,1.png",
+        "2024-01-01T12:30:01.5",
+        "-5-7",
+    ],
+)
+def test_a_malformed_first_number_is_no_header(line):
+    with pytest.raises(RecordingUnreadable, match=r"line 1: .* is not a stamp"):
+        parse(f"{line}\n{HEAD}")
+
+
+@pytest.mark.parametrize("text", ["2024-01-01 12:30:01\n2024-01-01 12:30:02\n", "1st\n2nd\n"])
+def test_a_list_of_dates_alone_is_no_empty_list(text):
+    with pytest.raises(RecordingUnreadable, match="2 bad lines: line 1"):
+        parse(text)
+
+
+@pytest.mark.parametrize("comment", ["# a", "; a", "// a", "% a"])
+def test_comments_are_skipped_anywhere(comment):
+    assert len(times(f"{comment}\n{HEAD}{comment}\n{HEAD}{comment}\n")) == 4
+
+
+def test_a_header_that_comes_again_is_skipped_and_counted():
+    found = parse(f"stamp,frame\n{HEAD}stamp,frame\n{HEAD}\ufeffstamp,frame\n{HEAD}")
+    assert (found.times_ns.size, found.repeated_headers) == (6, 2)
+    assert parse(f"stamp,frame\nstamp,frame\n{HEAD}").repeated_headers == 0
+
+
+def test_another_header_between_numbers_is_junk():
+    with pytest.raises(RecordingUnreadable, match="1 bad line: line 4: 'stamp' is not a stamp"):
+        parse(f"stamp,frame\n{HEAD}stamp,image\n{HEAD}")
+
+
+def test_a_row_whose_stamp_is_missing_is_junk():
+    with pytest.raises(RecordingUnreadable, match="line 3: '' is not a stamp"):
+        parse(f"{HEAD},3.png\n")

@@ -63,7 +63,7 @@ def record(directory, *cameras, spec=SPEC, events=(), close=None):
             for event in events:
                 intake.event(json.dumps(event))
         intake.push(name, incarnation, epoch, 0, 1, packed, payload)
-    balance = {camera.name: {"lost_socket": 0, "lost_queue": 0} for camera in cameras}
+    balance = {camera.name: {"lost_socket": 0, "lost_queue": 0, "lost_disk": 0} for camera in cameras}
     intake.stop_take(json.dumps({"balance": balance} if close is None else close))
     return episode / "evidence.mcap"
 

@@ -114,15 +114,12 @@ def test_another_mcap_is_no_evidence(tmp_path: Path) -> None:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_flipped_bytes_are_read_as_they_were_or_refused(tmp_path: Path, closed: bytes, data: st.DataObject) -> None:
+def test_any_flipped_bit_is_refused(tmp_path: Path, closed: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(closed) - 1))
     changed = bytearray(closed)
     changed[at] ^= data.draw(st.integers(1, 255))
-    try:
-        found = read(tmp_path, bytes(changed))
-    except RecordingUnreadable:
-        return
-    assert found["samples"]["a"]["sequence"].tolist() == list(range(300))
+    with pytest.raises(RecordingUnreadable):
+        read(tmp_path, bytes(changed))
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

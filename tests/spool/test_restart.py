@@ -239,3 +239,42 @@ def test_the_sender_s_restart_leaves_the_recorder_s_episodes_alone(spool: Spool)
         State.UPLOADED,
         State.TORN,
     ]
+
+
+@pytest.mark.parametrize(
+    ("event", "old", "new"),
+    [(b"judged", b'"verdict":"rejected"', b'"verdict":"accepted"'), (b"sealed", b'"torn":false', b'"torn":true')],
+)
+def test_a_row_that_was_changed_moves_nothing_and_a_person_decides(
+    spool: Spool, event: bytes, old: bytes, new: bytes
+) -> None:
+    episode = judged(spool, TORN)
+    good = judged(spool)
+    lines = spool.chain.path.read_bytes().split(b"\n")
+    named = (i for i, line in enumerate(lines) if episode.id.encode() in line)
+    [at] = (i for i in named if b'"event":"' + event + b'"' in lines[i])
+    lines[at] = lines[at].replace(old, new)
+    assert new in lines[at]
+    spool.chain.path.write_bytes(b"\n".join(lines))
+    assert [entry.what for entry in restart(spool)] == ["damaged"]
+    assert where(spool, episode.id) is State.ASIDE
+    assert where(spool, good.id) is State.ACCEPTED
+    assert restart(spool) == []
+
+
+@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("kind", ["file", "dangling link"])
+def test_what_is_no_folder_is_a_stranger_and_stops_nothing(spool: Spool, state: State, kind: str) -> None:
+    good = judged(spool)
+    path = spool.root / state / "sim-00000042-0123456789abcdef"
+    path.write_bytes(b"") if kind == "file" else path.symlink_to("nowhere")
+    assert [entry.what for entry in restart(spool)] == ["stranger"]
+    assert [episode.id for episode in spool.episodes()] == [good.id]
+
+
+def test_a_manifest_that_is_a_folder_is_moved_out_of_the_way(spool: Spool) -> None:
+    episode = spool.begin("sim")
+    record(episode)
+    (episode.path / "manifest.json").mkdir()
+    assert what(spool) == ["damaged", "torn"]
+    assert where(spool, episode.id) is State.TORN

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from firsthand_edge import durable
-from firsthand_edge.errors import DiskError, DiskFull, EpisodeDamaged, UsageError
+from firsthand_edge.errors import ConfigInvalid, DiskError, DiskFull, EpisodeDamaged, UsageError
 from firsthand_edge.model import Reason
 from firsthand_edge.spec.canonical import digest_bytes
+from firsthand_edge.spec.keys import RigKey
 from firsthand_edge.spec.signing import signature_fault
 from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.restart import restart
-from firsthand_edge.spool.spool import Spool
+from firsthand_edge.spool.spool import Spool, open_spool
 from firsthand_edge.spool.states import State
 from tests.spool.takes import TORN, judged, manifest, record, sealed, torn, verdict
 
@@ -285,3 +286,26 @@ def test_a_step_is_document_row_rename_folders_each_durable_before_the_next(
         f"fsync {come}",
         f"fsync {left}",
     ]
+
+
+def test_a_key_that_did_not_sign_the_chain_is_refused(spool: Spool) -> None:
+    judged(spool)
+    with pytest.raises(ConfigInvalid, match=f"signed by key {spool.key.key_id}"):
+        Spool(spool.root, RigKey.generate())
+
+
+def test_no_key_is_made_beside_a_chain(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path, create=True)
+    judged(spool)
+    assert open_spool(tmp_path, create=False).key.key_id == spool.key.key_id
+    (tmp_path / "keys" / "rig.key").unlink()
+    for create in (True, False):
+        with pytest.raises(ConfigInvalid, match="restore the key"):
+            open_spool(tmp_path, create=create)
+    assert not (tmp_path / "keys" / "rig.key").exists()
+
+
+def test_where_no_rig_ever_was_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no spool"):
+        open_spool(tmp_path, create=False)
+    assert list(tmp_path.iterdir()) == []

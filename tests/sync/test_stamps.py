@@ -54,14 +54,16 @@ def test_order_repeats_silence_and_divisor(times):
         max_size=30,
     ),
     st.integers(1, 20),
+    st.none() | st.integers(1, 40),
 )
-def test_a_jump_differs_from_both_what_was_counted_and_what_went_by(rows, period):
+def test_a_jump_differs_from_both_what_was_counted_and_what_went_by(rows, period, tick):
     times, sequence, arrival = (np.cumsum([1000, *column]).tolist() for column in zip(*rows, strict=True))
-    scan = scanned(times, sequence=sequence, arrival=arrival, period_ns=period)
+    scan = scanned(times, sequence=sequence, arrival=arrival, period_ns=period, tick_ns=tick)
+    half = tick or period  # sync.md section 5: half of T, which is the period of the ticks and not of the stream
     expected = [
         (i + 1, "jump", step)
         for i, (step, dseq, arrived) in enumerate(rows)
-        if 2 * abs(step - dseq * period) > period and 2 * abs(step - arrived) > period
+        if 2 * abs(step - dseq * period) > half and 2 * abs(step - arrived) > half
     ]
     # Steps of a few periods are no wrap and no whole seconds: every finding is a jump.
     assert (scan.jump_count, scan.wrap_count, scan.tai_utc_count) == (len(expected), 0, 0)

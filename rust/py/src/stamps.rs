@@ -56,20 +56,27 @@ pub(crate) struct StampScan {
 
 /// Scans the stamps of one stream.
 #[pyfunction]
-#[pyo3(signature = (times_ns, *, sequence=None, arrival_ns=None, period_ns=None, silence_max_ns=500_000_000))]
+#[pyo3(signature = (times_ns, *, sequence=None, arrival_ns=None, period_ns=None, tick_ns=None, silence_max_ns=500_000_000))]
 fn scan_stamps(
     py: Python<'_>,
     times_ns: PyReadonlyArray1<'_, i64>,
     sequence: Option<PyReadonlyArray1<'_, i64>>,
     arrival_ns: Option<PyReadonlyArray1<'_, i64>>,
     period_ns: Option<i64>,
+    tick_ns: Option<i64>,
     silence_max_ns: i64,
 ) -> PyResult<StampScan> {
     let columns = [Some(times_ns), sequence, arrival_ns].map(|column| column.map(contiguous));
     let held = columns.iter().map(|column| column.as_ref().map(|column| column.bind(py).extract()).transpose());
     let held = held.collect::<Result<Vec<Option<PyReadonlyArray1<'_, i64>>>, _>>()?;
     let slice = |at: usize| held.get(at).and_then(Option::as_ref).map(PyReadonlyArray1::as_slice).transpose();
-    let beside = Beside { sequence: slice(1)?, arrival: slice(2)?, period: period_ns, silence_max: silence_max_ns };
+    let beside = Beside {
+        sequence: slice(1)?,
+        arrival: slice(2)?,
+        period: period_ns,
+        tick: tick_ns,
+        silence_max: silence_max_ns,
+    };
     let times = slice(0)?.unwrap_or_default();
     // As long as the columns are long: other threads must not wait for that.
     let scan = py.detach(|| sync::scan_stamps(times, &beside)).map_err(value_error)?;

@@ -90,17 +90,21 @@ impl EpisodeWriter {
         self.last_log = log_time;
 
         let stamp = (sample.capture_ns != ABSENT).then_some(sample.capture_ns);
-        self.scratch.clear();
-        let parsed = stream.media.encode(&stream.name, stamp, &sample.payload, &mut self.scratch);
-        let mut channel = &stream.channels.samples;
-        if !parsed {
-            encode_record(stamp, &sample.payload, &Bytes::new(), &mut self.scratch);
-            channel = &stream.channels.unparsed;
-            self.file.add_channel(channel)?;
-        }
         let header =
             |channel_id| MessageHeader { channel_id, sequence: sequence(sample.sequence), log_time, publish_time };
-        self.file.message(&header(channel.id), &self.scratch)?;
+        let mut parsed = true;
+        // Metadata without payload or stamp, as a configuration record is, is no picture and no measurement.
+        if stamp.is_some() || !sample.payload.is_empty() || sample.metadata.is_empty() {
+            self.scratch.clear();
+            parsed = stream.media.encode(&stream.name, stamp, &sample.payload, &mut self.scratch);
+            let mut channel = &stream.channels.samples;
+            if !parsed {
+                encode_record(stamp, &sample.payload, &Bytes::new(), &mut self.scratch);
+                channel = &stream.channels.unparsed;
+                self.file.add_channel(channel)?;
+            }
+            self.file.message(&header(channel.id), &self.scratch)?;
+        }
         if !sample.metadata.is_empty() {
             let channel = &stream.channels.metadata;
             self.scratch.clear();

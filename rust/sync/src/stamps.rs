@@ -2,7 +2,7 @@
 //!
 //! Findings only; what is too much of them is for the rules. Where the document leaves a choice:
 //!
-//! - P is the nominal period given, else the median step. T of `stamp.jump` is the stream's own P.
+//! - P is the nominal period given, else the median step. T of `stamp.jump` is the ticks' period, else P.
 //! - A step is compared with both `dseq * P` and the step of arrivals where both are known. Where one of them or both
 //!   are not, a forward step beyond `silence_max` is a jump unless the one that is known explains it; whether another
 //!   stream shares the silence is for the caller.
@@ -129,15 +129,17 @@ pub struct Beside<'a> {
     pub sequence: Option<&'a [i64]>,
     /// Arrival at the host, ns, `ABSENT` where unknown; one a sample.
     pub arrival: Option<&'a [i64]>,
-    /// The nominal period, ns.
+    /// The nominal period of the stream (P), ns.
     pub period: Option<i64>,
+    /// The nominal period of the ticks (T), ns; a jump is more than half of it. P where there are no ticks.
+    pub tick: Option<i64>,
     /// The longest silence that is not remarkable, ns.
     pub silence_max: i64,
 }
 
 impl Default for Beside<'_> {
     fn default() -> Self {
-        Self { sequence: None, arrival: None, period: None, silence_max: 500_000_000 }
+        Self { sequence: None, arrival: None, period: None, tick: None, silence_max: 500_000_000 }
     }
 }
 
@@ -232,10 +234,12 @@ struct Step {
     sequence: Option<i128>,
     arrival: Option<i128>,
     period: i128,
+    tick: i128,
 }
 
 fn scan_steps(stamps: &[i64], position: &impl Fn(usize) -> usize, beside: &Beside, period: i64, scan: &mut StampScan) {
     let period = i128::from(period);
+    let tick = beside.tick.map_or(period, i128::from);
     let known = |column: Option<&[i64]>, at: usize| {
         column.and_then(|column| column.get(at)).copied().filter(|&value| value != ABSENT).map(i128::from)
     };
@@ -248,11 +252,11 @@ fn scan_steps(stamps: &[i64], position: &impl Fn(usize) -> usize, beside: &Besid
         if let Some(sequence) = sequence {
             count.advance(sequence, ns);
         }
-        if sequence == Some(1) && 2 * (ns - period).abs() <= period {
+        if sequence == Some(1) && 2 * (ns - period).abs() <= period.min(tick) {
             continue; // nearly all of them
         }
         let arrivals = known(beside.arrival, before).zip(known(beside.arrival, after));
-        let step = Step { ns, sequence, arrival: arrivals.map(|(before, after)| after - before), period };
+        let step = Step { ns, sequence, arrival: arrivals.map(|(before, after)| after - before), period, tick };
         if let Some((kind, detail)) = step.judge(beside.silence_max.into()) {
             let counter = match kind {
                 StepKind::Jump => &mut scan.jump_count,
@@ -289,14 +293,14 @@ impl Step {
         self.sequence.map(|n| (n * self.period).clamp(-(1 << 100), 1 << 100))
     }
 
-    /// Whether the step would be as long as `other` if half a period were nothing.
-    fn is_about(self, ns: i128, other: Option<i128>, slack: i128) -> Option<bool> {
-        other.map(|other| 2 * (ns - other).abs() <= self.period + slack)
+    /// Whether `ns` would be as long as `other` if half of `period` were nothing.
+    fn is_about(ns: i128, other: Option<i128>, period: i128) -> Option<bool> {
+        other.map(|other| 2 * (ns - other).abs() <= period)
     }
 
     fn is_jump(self, silence_max: i128) -> bool {
-        let counted = self.is_about(self.ns, self.counted_ns(), 0);
-        let passed = self.is_about(self.ns, self.arrival, 0);
+        let counted = Self::is_about(self.ns, self.counted_ns(), self.tick);
+        let passed = Self::is_about(self.ns, self.arrival, self.tick);
         match (counted, passed) {
             (Some(counted), Some(passed)) => !counted && !passed,
             (known, other) => self.ns > silence_max && !known.or(other).unwrap_or(false),
@@ -309,9 +313,9 @@ impl Step {
         if self.ns >= 0 {
             return None;
         }
-        let slack = self.period / 50;
+        let period = self.period + self.period / 50;
         let about = |ns: i128| {
-            let known = [self.is_about(ns, self.counted_ns(), slack), self.is_about(ns, self.arrival, slack)];
+            let known = [Self::is_about(ns, self.counted_ns(), period), Self::is_about(ns, self.arrival, period)];
             known.into_iter().flatten().reduce(|a, b| a || b)
         };
         if about(self.ns) == Some(true) {
@@ -321,7 +325,7 @@ impl Step {
         let ids = IDS.map(|(ids, name)| (ids * self.period, name));
         let went_round = |range: i128| {
             let unwrapped = self.ns + range;
-            let expected = about(unwrapped).or(self.is_about(unwrapped, Some(self.period), slack));
+            let expected = about(unwrapped).or(Self::is_about(unwrapped, Some(self.period), period));
             range > least * self.period && expected == Some(true)
         };
         COUNTERS.into_iter().chain(ids).find(|&(range, _)| went_round(range)).map(|(_, name)| name)

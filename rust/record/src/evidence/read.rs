@@ -8,7 +8,7 @@ use mcap::records::op;
 use super::layout;
 use crate::error::{RecordError, RecordResult};
 use crate::recover::HOLE_PREFIX;
-use crate::scan::{self, ChannelRecord, Chunk, ChunkEntry, MAGIC, RECORD_HEAD, Source};
+use crate::scan::{self, ChannelRecord, Chunk, ChunkEntry, Fields, MAGIC, RECORD_HEAD, Source};
 
 /// Everything that the evidence of one take says.
 #[derive(Debug, Default)]
@@ -102,6 +102,14 @@ pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
             op::METADATA => reader.metadata(scan::metadata(&body()?).ok_or_else(|| torn(offset))?),
             op::HEADER | op::MESSAGE_INDEX => {}
             op::DATA_END => {
+                let stated = Fields::new(&body()?).u32().ok_or_else(|| torn(offset))?;
+                if stated == 0 {
+                    let what = "it states no checksum of its content; it is not the evidence of an episode";
+                    return Err(unreadable(what.to_owned()));
+                }
+                if checksum(&source, 0, offset)? != stated {
+                    return Err(unreadable("its content is not what its checksum says; restore the file".to_owned()));
+                }
                 offset = next;
                 break;
             }
@@ -121,6 +129,7 @@ pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
 
 /// Number of messages according to the summary after `offset`; None when summary, footer or end magic are damaged.
 fn stated_messages(source: &Source, mut offset: u64) -> RecordResult<Option<u64>> {
+    let start = offset;
     let mut messages = None;
     loop {
         let Some((opcode, length)) = source.record(offset)? else { return Ok(None) };
@@ -130,12 +139,37 @@ fn stated_messages(source: &Source, mut offset: u64) -> RecordResult<Option<u64>
             }
             op::FOOTER => {
                 let end = source.read(offset + RECORD_HEAD + length, 16)?;
-                return Ok(messages.filter(|_| end == MAGIC));
+                let whole = end == MAGIC && summary_is_whole(source, start, offset, length)?;
+                return Ok(messages.filter(|_| whole));
             }
             _ => {}
         }
         offset += RECORD_HEAD + length;
     }
+}
+
+/// Whether the footer at `footer` names the summary that begins at `start`, and its checksum is that of the bytes
+/// before it.
+fn summary_is_whole(source: &Source, start: u64, footer: u64, length: u64) -> RecordResult<bool> {
+    let body = source.read(footer + RECORD_HEAD, length)?;
+    let mut fields = Fields::new(&body);
+    let (Some(named), Some(_), Some(stated)) = (fields.u64(), fields.u64(), fields.u32()) else { return Ok(false) };
+    Ok(named == start && checksum(source, start, footer + RECORD_HEAD + 16)? == stated)
+}
+
+/// CRC-32 of the bytes from `from` up to `to`, as MCAP takes it.
+fn checksum(source: &Source, from: u64, to: u64) -> RecordResult<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    let mut at = from;
+    while at < to {
+        let block = source.read(at, (to - at).min(1 << 20))?;
+        if block.is_empty() {
+            break;
+        }
+        hasher.update(&block);
+        at += block.len() as u64;
+    }
+    Ok(hasher.finalize())
 }
 
 enum Target {
