@@ -50,6 +50,8 @@ def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_m
             "spec": {"id": loaded.spec.id, "version": loaded.spec.version, "digest": loaded.spec.digest},
             "consent": {"state": "not_checked", "why": "simulated"},
             "clock": {"timebase": "arb", "source": "simulated"},
+            "period_ns": loaded.period_ns,
+            "tick_offset_ns": loaded.tick_offset_ns,
         },
         attachments=[
             ("spec.toml", "application/toml", loaded.spec_document),

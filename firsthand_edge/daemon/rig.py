@@ -47,6 +47,9 @@ class TriggerSection(_Document):
     kind: Literal["simulated", "replayed"]
     """`replayed`: nothing is triggered; the players start together and the recorded edges, if any, are kept."""
     rate_hz: Annotated[Decimal, Field(gt=0, le=1000)] | None = None
+    mid_exposure_us: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """From a pulse to the planned middle of every exposure: the rig's constant c of t_tick = edge + c (sync.md
+    section 1). With it the recorded edges number the ticks; without it, the spec's reference stream does."""
 
 
 class ConsentSection(_Document):
@@ -82,6 +85,12 @@ class LoadedRig:
         self.file = file
         self.spec = spec
         self.spec_document = spec_document
+
+    @property
+    def tick_offset_ns(self) -> int | None:
+        """The rig's constant between a pulse and the planned middle of the exposures."""
+        microseconds = self.file.trigger.mid_exposure_us
+        return None if microseconds is None else 1000 * microseconds
 
     @property
     def period_ns(self) -> int | None:

@@ -278,6 +278,7 @@ class Rig:
             },
             "reference": spec.sync.reference,
             "period_ns": self._loaded.period_ns,
+            "tick_offset_ns": self._loaded.tick_offset_ns,
         }
 
     def _require_room(self, folder: Path) -> None:

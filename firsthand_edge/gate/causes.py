@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from firsthand_edge.gate.figures import TRIGGER, Facts, span_of
 from firsthand_edge.gate.wording import count, ms
 from firsthand_edge.model import ABSENT, Kind
 
 if TYPE_CHECKING:
     from firsthand_edge import _core
-    from firsthand_edge.gate.figures import Facts, Figures, Int64
+    from firsthand_edge.gate.figures import Figures, Int64
 
 __all__ = ["culprit", "death", "drift_ppm", "end_of_run", "of_missing", "of_pair", "tick_at"]
 
@@ -98,13 +99,21 @@ def of_pair(figures: Figures, pair: tuple[str, str], ceiling_ns: int) -> str | N
     ticks, offsets = sync.tick[there], offset[there]
     if offsets.size < FEWEST_TICKS:
         return None
-    facts, reference = figures.stream(name), figures.stream(figures.reference)
+    facts, reference = figures.stream(name), _reference(figures, sync)
     return (
         _slip(name, offsets, sync.period_ns)
         or _step(name, ticks, offsets, sync.period_ns, ceiling_ns)
         or _drift(facts, reference, offsets, sync.period_ns, ceiling_ns)
         or _constant(name, reference.name, offsets, ceiling_ns)
     )
+
+
+def _reference(figures: Figures, sync: _core.Figures) -> Facts:
+    """The facts of the reference; of trigger edges, what their ticks say."""
+    if figures.reference != TRIGGER:
+        return figures.stream(figures.reference)
+    span = span_of(sync.reference_ns, silence_max_ns=int(np.iinfo(np.int64).max))
+    return Facts(TRIGGER, Kind.TRIGGERED, samples=sync.ticks, period_ns=sync.period_ns, span=span)
 
 
 def _rank(values: Int64, num: int, den: int) -> int:

@@ -65,8 +65,10 @@ def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
     streams += [
         TakeStream(_absent(stream), np.empty(0, np.int64)) for stream in spec.streams if stream.name not in seen
     ]
+    ticks_ns = _ticks(evidence, notes)
     return match(
         streams,
+        ticks_ns=ticks_ns,
         reference=spec.sync.reference,
         period_ns=period_ns,
         limits=limits,
@@ -102,6 +104,21 @@ def _period(evidence: Evidence, spec: Spec) -> int | None:
         return reference.period_ns
     infos = (stream for device in evidence.devices for stream in device.streams)
     return next((info.period_ns for info in infos if info.name == spec.sync.reference), None)
+
+
+def _ticks(evidence: Evidence, notes: list[str]) -> Int64 | None:
+    """t_tick = edge + c of the recorded pulses; None without pulses, or without the rig's constant."""
+    pulses = evidence.edges_ns[evidence.edges_ns != ABSENT]
+    if not pulses.size:
+        return None
+    constant = evidence.take.get("tick_offset_ns")
+    if not isinstance(constant, int):
+        notes.append(
+            "Trigger edges were recorded and do not number the ticks: the rig file states no trigger.mid_exposure_us."
+        )
+        return None
+    ticks_ns: Int64 = pulses + np.int64(constant)
+    return ticks_ns
 
 
 def _torn(evidence: Evidence) -> str | None:

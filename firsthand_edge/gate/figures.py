@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from firsthand_edge import _core
 
 __all__ = [
+    "TRIGGER",
     "Death",
     "DomainChange",
     "Edges",
@@ -41,6 +42,9 @@ __all__ = [
 ]
 
 Int64: TypeAlias = npt.NDArray[np.int64]
+
+TRIGGER = "trigger"
+"""Name of the reference when the recorded trigger edges are it (sync.md section 3)."""
 
 
 class Grade(StrEnum):

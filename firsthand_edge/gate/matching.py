@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from firsthand_edge import _core
 from firsthand_edge.errors import CannotJudge
 from firsthand_edge.gate import rules_stamp
-from firsthand_edge.gate.figures import Facts, Figures
+from firsthand_edge.gate.figures import TRIGGER, Facts, Figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ def match(
     period_ns: int | None,
     limits: Limits,
     edges: Edges | None = None,
+    ticks_ns: Int64 | None = None,
     torn: str | None = None,
     recorded: bool = False,
     notes: Sequence[str] = (),
@@ -49,10 +50,12 @@ def match(
 
     Args:
         streams: All streams of the take or recording.
-        reference: The stream whose samples number the ticks.
+        reference: The stream whose samples number the ticks, unless `ticks_ns` are given.
         period_ns: Nominal period T; None for the median step of the reference.
         limits: `trim_max_ns` and `ceiling_ns` enter the measurement.
         edges: Figures of the recorded pulses.
+        ticks_ns: (n,) int64 planned mid-exposures of the recorded pulses, in order of their count; they are the
+            reference then, under the name `trigger`.
         torn: What recovery found, in words.
         recorded: Whether the streams come from an evidence file.
         notes: What a reader of the report should know.
@@ -60,6 +63,8 @@ def match(
     Raises:
         CannotJudge: when the core cannot take the streams as they are.
     """
+    if ticks_ns is not None:
+        reference = TRIGGER
     ordered = sorted(streams, key=lambda stream: (stream.facts.name != reference, stream.facts.name))
     figures = Figures(
         reference=reference,
@@ -70,7 +75,7 @@ def match(
         notes=tuple(notes),
     )
     withheld = _withheld(figures, limits)
-    sync = None if withheld else _measure(ordered, reference, period_ns, limits)
+    sync = None if withheld else _measure(ordered, reference, ticks_ns, period_ns, limits)
     return Figures(
         reference=reference,
         streams=figures.streams,
@@ -92,10 +97,10 @@ def _withheld(figures: Figures, limits: Limits) -> str | None:
 
 
 def _measure(
-    streams: Sequence[TakeStream], reference: str, period_ns: int | None, limits: Limits
+    streams: Sequence[TakeStream], reference: str, ticks_ns: Int64 | None, period_ns: int | None, limits: Limits
 ) -> _core.Figures | None:
     judged = [stream for stream in streams if stream.facts.judged]
-    if not any(stream.facts.name == reference and stream.facts.samples for stream in judged):
+    if ticks_ns is None and not any(stream.facts.name == reference and stream.facts.samples for stream in judged):
         return None
     try:
         return _core.measure(
@@ -115,6 +120,7 @@ def _measure(
                 for stream in judged
             ],
             reference=reference,
+            edges_ns=ticks_ns,
             period_ns=period_ns,
             trim_max_ns=limits.trim_max_ns,
             ceiling_ns=limits.ceiling_ns,

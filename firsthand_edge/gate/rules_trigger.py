@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from firsthand_edge.gate.figures import TRIGGER
 from firsthand_edge.gate.wording import count, percent, ratio
 from firsthand_edge.model import Kind, Reason
 
@@ -82,12 +83,16 @@ def first_missed(figures: Figures, limits: Limits) -> list[Reason]:
         return []
     triggered = [f for f in figures.judged if f.kind is Kind.TRIGGERED and f.span is not None]
     reference = next((f for f in triggered if f.name == figures.reference), None)
-    zero = reference.span.first_ns if reference is not None and reference.span is not None else None
-    if zero is None:
-        return []
     period = sync.period_ns
+    if reference is not None and reference.span is not None:
+        zero = reference.span.first_ns
+    elif figures.reference == TRIGGER and sync.tick.size:
+        zero = int(sync.reference_ns[0]) - int(sync.tick[0]) * period
+    else:
+        return []
     starts = {f.name: (2 * (f.span.first_ns - zero) + period) // (2 * period) for f in triggered if f.span is not None}
-    begin = min(starts.values())
+    # Edges number the pulses themselves; of streams alone, the earliest one shows where the pulses began.
+    begin = 0 if figures.reference == TRIGGER else min(starts.values())
     out = []
     for facts in triggered:
         row = sync.streams.get(facts.name)

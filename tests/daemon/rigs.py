@@ -38,6 +38,7 @@ timebase = "arb"
 [trigger]
 kind = "simulated"
 rate_hz = 60
+mid_exposure_us = 2000
 [consent]
 state = "not_checked"
 why = "simulated"

@@ -21,6 +21,7 @@ timebase = "arb"
 [trigger]
 kind = "replayed"
 rate_hz = 60
+mid_exposure_us = 5000
 [consent]
 state = "not_checked"
 why = "replayed"

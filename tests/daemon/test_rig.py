@@ -23,7 +23,7 @@ def test_the_period_is_the_triggers_rate_rounded_to_a_nanosecond(tmp_path):
     ("change", "says"),
     [
         (('name = "wrist"\ndriver', 'name = "head"\ndriver'), "'head' is device[0] already"),
-        (("rate_hz = 60\n[consent]", "[consent]"), "needs `rate_hz`"),
+        (("rate_hz = 60\nmid_exposure_us = 2000\n", ""), "needs `rate_hz`"),
         (('kind = "simulated"', 'kind = "replayed"'), "needs pulses"),
         (('timebase = "arb"', 'timebase = "gps"'), "'ptp' or 'arb'"),
         (('id = "test-01"', 'id = "Test 01"'), "rig.id"),

@@ -13,7 +13,7 @@ from firsthand_edge.gate.figures import Grade
 from firsthand_edge.gate.limits import Limits
 from firsthand_edge.model import Domain, StampPoint
 from firsthand_edge.spec.document import parse_spec
-from tests.gate.recorded import MS, SPEC, WARMUP, Camera, P, evidence, raw
+from tests.gate.recorded import BEGIN, MS, SPEC, WARMUP, Camera, P, evidence, raw
 
 
 def judged(*cameras, spec=SPEC, **rest):
@@ -248,3 +248,64 @@ def test_triggered_bytes_that_are_no_picture_are_listed():
     _, verdict = judged(HEAD, Camera("wrist", media="record"))
     assert verdict.accepted
     assert "picture.frozen:wrist" in verdict.not_judged
+
+
+def hidden_behind_a_missing_head(**rest):
+    """The head lacks one frame of 300, and there, only there, two wrists are 5 ms apart."""
+    spec = SPEC + '[[streams]]\nname = "wrist_2"\nkind = "triggered"\nrate_hz = 60\n'
+    skew = np.zeros(WARMUP + 300, dtype=np.int64)
+    skew[WARMUP + 100] = 5 * MS
+    same = {"count": 300, "identity": True, "jitter_ns": 1, "bits": 64, "tick_num": 1}
+    cameras = [
+        Camera("head", gone=[100], **same),
+        Camera("wrist", **same),
+        Camera("wrist_2", skew_ns=skew, min_delay_ns=9 * MS, **same),
+    ]
+    edges = BEGIN - 5 * MS + P * np.arange(300, dtype=np.int64)
+    return judged(*cameras, spec=spec, edges=edges, **rest)
+
+
+def test_recorded_edges_number_the_ticks_so_that_no_missing_frame_hides_a_disagreement():
+    take = {"episode": "test-1", "clock": {"timebase": "arb"}, "tick_offset_ns": 5 * MS}
+    found, verdict = hidden_behind_a_missing_head(take=take)
+    assert codes(verdict) == ["sync.ceiling"]
+    assert verdict.reasons[0].pair == ("wrist", "wrist_2")
+    assert verdict.reasons[0].first_tick == 100
+    assert found.reference == "trigger"
+    assert found.sync.ticks == 300
+    assert found.sync.streams["head"].missing == 1
+
+
+def test_edges_without_the_rigs_constant_number_nothing_and_the_report_says_so():
+    found, _ = hidden_behind_a_missing_head()
+    assert found.reference == "head"
+    assert any("mid_exposure_us" in note for note in found.notes)
+
+
+def test_with_edges_cameras_that_all_miss_the_first_pulse_are_told():
+    take = {"episode": "test-1", "clock": {"timebase": "arb"}, "tick_offset_ns": 0}
+    edges = BEGIN + P * np.arange(122, dtype=np.int64)
+    found, verdict = judged(
+        Camera("head", first=2, ppm=31), Camera("wrist", first=2, ppm=-47, seed=2), edges=edges, take=take
+    )
+    assert verdict.accepted, verdict.reasons
+    assert {(w.code, w.stream, w.measured) for w in verdict.warnings} == {
+        ("trigger.first_missed", "head", 2),
+        ("trigger.first_missed", "wrist", 2),
+    }
+    assert found.sync.trimmed_start == 2
+
+
+def test_against_edges_a_camera_that_runs_free_is_named_with_its_drift():
+    take = {"episode": "test-1", "clock": {"timebase": "arb"}, "tick_offset_ns": 0}
+    count = 600
+    skew = np.concatenate((np.zeros(WARMUP, np.int64), np.arange(count, dtype=np.int64) * (P * 417 // 1_000_000)))
+    same = {"count": count, "identity": True, "jitter_ns": 1, "min_delay_ns": 9 * MS, "bits": 64, "tick_num": 1}
+    _, verdict = judged(
+        Camera("head", **same),
+        Camera("wrist", skew_ns=skew, **same),
+        edges=BEGIN + P * np.arange(count, dtype=np.int64),
+        take=take,
+    )
+    (reason,) = [r for r in verdict.reasons if r.code == "sync.ceiling"]
+    assert reason.cause == "wrist runs 417 ppm slower than trigger: trigger not connected"
