@@ -87,6 +87,8 @@ struct StreamWatch {
     received: u64,
     last_ns: i64,
     offset_ns: Option<i64>,
+    /// Over the last second, as of the last `clock`.
+    rate_mhz: i64,
 }
 
 /// Watches one rig. Takes come and go; rates run on.
@@ -124,6 +126,7 @@ impl Watch {
                 received: 0,
                 last_ns: ABSENT,
                 offset_ns: None,
+                rate_mhz: 0,
             });
         }
         let mut watch = Self {
@@ -191,7 +194,7 @@ impl Watch {
 
     /// Appends the ticks that are final at `now_ns` to `ticks`: number, reference, residual.
     pub fn finish_ticks(&mut self, now_ns: i64, ticks: &mut Vec<[i64; 3]>) {
-        let Self { monitor: Some(monitor), page, streams, recent, plan, .. } = self else { return };
+        let Self { monitor: Some(monitor), page, streams, recent, plan, required, .. } = self else { return };
         monitor.advance(now_ns, |tick: &FinalTick<'_>| {
             ticks.push([tick.tick, tick.reference_ns, tick.residual.unwrap_or(ABSENT)]);
             page.tick = tick.tick;
@@ -206,7 +209,12 @@ impl Watch {
                 recent.pop_front();
             }
             for stream in &mut *streams {
-                stream.offset_ns = stream.watched.and_then(|number| tick.offsets.get(number).copied().flatten());
+                let Some(number) = stream.watched else { continue };
+                // Between the ticks at which a decimated stream is expected, its last offset stands.
+                let expected = required.get(number).is_none_or(|s| (tick.tick - s.phase).rem_euclid(s.decimate) == 0);
+                if expected {
+                    stream.offset_ns = tick.offsets.get(number).copied().flatten();
+                }
             }
         });
         page.late = monitor.late();
@@ -224,6 +232,12 @@ impl Watch {
         while self.rates.get(1).is_some_and(|(second, _)| now_ns.saturating_sub(*second) >= RATE_OVER_NS) {
             self.rates.pop_front();
         }
+        if let Some((since, then)) = self.rates.front() {
+            let span = now_ns.saturating_sub(*since);
+            for (stream, before) in self.streams.iter_mut().zip(then) {
+                stream.rate_mhz = rate_mhz(stream.received.saturating_sub(*before), span);
+            }
+        }
         self.page.updated_ns = now_ns;
     }
 
@@ -231,11 +245,8 @@ impl Watch {
     pub fn page(&mut self, counts: &[Counts], malformed: u64, disk: String) -> &Page {
         self.page.malformed = malformed;
         self.page.disk = disk;
-        let (since, then) = self.rates.front().map_or((0, &[][..]), |(t, n)| (*t, n.as_slice()));
-        let span = self.page.updated_ns.saturating_sub(since);
         for (number, stream) in self.streams.iter().enumerate() {
             let counts = counts.get(number).copied().unwrap_or_default();
-            let before = then.get(number).copied().unwrap_or(stream.received);
             let page = StreamPage {
                 received: counts.received,
                 written: counts.written,
@@ -243,7 +254,7 @@ impl Watch {
                 lost_queue: counts.lost_queue,
                 lost_disk: counts.lost_disk,
                 sequence_gaps: counts.sequence_gaps,
-                rate_mhz: rate_mhz(stream.received.saturating_sub(before), span),
+                rate_mhz: stream.rate_mhz,
                 offset_ns: stream.offset_ns,
                 last_ns: stream.last_ns,
                 frozen_run: counts.frozen_run,
