@@ -41,7 +41,7 @@ class DemoTake:
 
 
 TAKES = (
-    DemoTake(1, "clean; every counter wraps", 6.5, accepted=True, wraps=True),
+    DemoTake(1, "clean; every counter wraps", 8.5, accepted=True, wraps=True),
     DemoTake(
         2, "wrist_left repeats its last picture while its stamps go on", 4.0, accepted=False, reason="picture.frozen"
     ),
