@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from bench.line import Line
 from firsthand_edge.cli.running import RunningRig
 from firsthand_edge.gate.verdict import examine
-from tests.daemon.test_replay import figures, replay_rig
-from tests.simulated import record_take
+from tests.simulated import figures, record_take, replay_rig
 
 if TYPE_CHECKING:
     from bench.dataset import Take

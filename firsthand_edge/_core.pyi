@@ -429,7 +429,8 @@ class LivePage:
             "max_ns", "recent_max_ns" (of 60 ticks): int | None, "over": ticks over the ceiling, "late": int,
             "malformed": int, "disk": str (why the disk refused, else empty), "updated_ns": `now_ns` of the last
             `advance`, "final_ns": reference time of the last final tick, absent before the first, "streams": {name: {"received",
-            "written", "durable", "lost_queue", "lost_disk", "sequence_gaps", "rate_mhz" (of the last second, in
+            "written", "durable", "lost_queue", "lost_disk", "sequence_gaps", "missing" (expected ticks without a sample,
+            of triggered streams), "splits" (steps of its device's clock in this take), "rate_mhz" (of the last second, in
             thousandths of a hertz), "offset_ns": int | None (to the reference at the last final tick), "last_ns",
             "frozen_run" (samples in a row with the same payload; 1 is healthy)}}}.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,21 @@ from firsthand_edge.record.plan import recorder_plan
 from firsthand_edge.testing.simulated_time import SimulatedRig, record_simulated
 
 CONFIGS = Path(__file__).parents[1] / "configs"
+REPLAY_HEAD = """
+[rig]
+id = "replay-01"
+spec = "sim-spec.toml"
+timebase = "arb"
+[trigger]
+kind = "replayed"
+rate_hz = 60
+mid_exposure_us = 5000
+[consent]
+state = "not_checked"
+why = "replayed"
+[store]
+directory = "store"
+"""
 
 
 def sim_rig() -> LoadedRig:
@@ -60,3 +76,22 @@ def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_m
     )
     rig.close()
     return directory
+
+
+def replay_rig(folder: Path, episode: Path) -> Path:
+    """A rig file that replays every device of an episode of the simulated rig, as fast as it can."""
+    shutil.copy(CONFIGS / "sim-spec.toml", folder)
+    devices = "".join(
+        f'[[device]]\nname = "{device.name}"\ndriver = "replay"\npath = "{episode}"\npace = "fast"\n'
+        for device in sim_rig().file.device
+    )
+    path = folder / "replay.toml"
+    path.write_text(REPLAY_HEAD + devices)
+    return path
+
+
+def figures(report: dict) -> dict:
+    """What a replay must give again: everything but which take and which samples were lost where."""
+    return {
+        key: report[key] for key in ("span", "residual_ns", "guarded_ns", "streams", "verdict", "reasons", "warnings")
+    }

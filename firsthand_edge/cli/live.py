@@ -32,6 +32,11 @@ def signed(value_ns: int | None) -> str:
     return "-" if value_ns is None else f"{'' if value_ns < -500 else '+'}{milliseconds(value_ns)}"
 
 
+def times(number: int) -> str:
+    """`once`, `2 times`."""
+    return "once" if number == 1 else f"{number} times"
+
+
 def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: AbstractSet[str] = frozenset()) -> list[str]:
     """What is wrong right now, a sentence each, from one reading of the live page.
 
@@ -47,8 +52,10 @@ def wrongs(page: Mapping[str, Any], *, ceiling_ns: int, sparse: AbstractSet[str]
     for name, stream in page["streams"].items():
         if stream["frozen_run"] > FROZEN_RUN:
             out.append(f"{name} repeats its last picture ({stream['frozen_run']} frames)")
-        if stream.get("splits"):
-            out.append(f"the clock of {name} stepped")
+        if stream["splits"]:
+            out.append(f"the clock of {name} stepped ({times(stream['splits'])} in this take)")
+        if stream["missing"]:
+            out.append(f"{name} has no sample at some ticks ({stream['missing']} so far)")
         silent_ns = 0 if stream["last_ns"] in (None, ABSENT) else page["updated_ns"] - stream["last_ns"]
         if page["recording"] and name not in sparse and silent_ns > SILENT_NS:
             out.append(f"{name} is silent for {silent_ns / 1e9:.1f} s")

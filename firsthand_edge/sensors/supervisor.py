@@ -239,10 +239,6 @@ class Supervisor:
         """Process id of each device's worker; without those that do not run."""
         return {k.name: k.child.pid for k in self._keepers if k.child is not None and k.child.alive}
 
-    def filenos(self) -> list[int]:
-        """Descriptors that become readable when `watch` has something to do."""
-        return [k.child.fileno() for k in self._keepers if k.child is not None and k.child.alive]
-
     def stop(self, *, timeout_s: float = 3.0) -> None:
         """Closes every device and ends its worker, last started first. Safe twice."""
         self._epoch = None

@@ -74,6 +74,27 @@ def test_the_terminal_shows_rates_residual_and_what_is_wrong_as_it_happens(demo)
     assert "wrist_left repeats its last picture" in before_verdict
 
 
+def test_each_fault_is_said_while_its_take_runs_and_in_no_other_take(demo):
+    """What a busy machine delivers late is rightly said to be missing or silent: only scripted faults are held."""
+    _, done = demo
+    takes = done.stdout.split("\ntake ")
+    said = {number: [line for line in takes_of(takes, number) if line.startswith("  ! ")] for number in range(1, 6)}
+    takes_with = {
+        sentence: [number for number, lines in said.items() if any(sentence in line for line in lines)]
+        for sentence in ("repeats its last picture", "stepped")
+    }
+    assert takes_with == {"repeats its last picture": [2], "stepped": [4]}
+    assert any("wrist_left repeats its last picture" in line for line in said[2])
+    assert any("the clock of wrist_right stepped" in line for line in said[4])
+    for stream in ("stereo_left", "stereo_right"):
+        assert any(f"{stream} has no sample at some ticks" in line for line in said[3])
+
+
+def takes_of(parts, number):
+    """The lines of a take up to its verdict, from the output cut at its headings and progress lines."""
+    return [line for part in parts if part.startswith((f"{number}: ", f"{number}   ")) for line in part.splitlines()]
+
+
 def test_only_accepted_takes_have_footage_in_the_store(demo):
     state, _ = demo
     footage = {path.parent.name for path in (state / "store").rglob("episode.mcap")}

@@ -8,8 +8,8 @@ from firsthand_edge.cli.live import LiveView, live_lines, wrongs
 from firsthand_edge.model import ABSENT
 
 STREAM = {
-    "received": 600, "written": 600, "durable": 590, "lost_queue": 0, "lost_disk": 0, "rate_mhz": 60_000,
-    "offset_ns": 12_000, "last_ns": 9_900_000_000, "frozen_run": 1,
+    "received": 600, "written": 600, "durable": 590, "lost_queue": 0, "lost_disk": 0, "missing": 0, "splits": 0,
+    "rate_mhz": 60_000, "offset_ns": 12_000, "last_ns": 9_900_000_000, "frozen_run": 1,
 }  # fmt: skip
 PAGE = {
     "take": "{}", "recording": True, "tick": 599, "residual_ns": 41_000, "max_ns": 62_000, "over": 0, "late": 0,
@@ -31,6 +31,8 @@ def test_a_good_take_has_nothing_wrong():
     ("reading", "says"),
     [
         (page(frozen_run=4), "head repeats its last picture (4 frames)"),
+        (page(splits=1), "the clock of head stepped (once in this take)"),
+        (page(missing=7), "head has no sample at some ticks (7 so far)"),
         (page(last_ns=9_000_000_000), "head is silent for 1.0 s"),
         (page(lost_queue=3, lost_disk=2), "head lost 5 samples on this rig (queue 3, disk 2)"),
         ({**PAGE, "over": 2, "max_ns": 2_500_000}, "2 ticks over the ceiling of 2 ms, largest 2.500 ms"),

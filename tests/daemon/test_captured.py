@@ -252,7 +252,8 @@ def test_a_take_that_the_daemon_gave_up_is_shown_with_its_reasons(tmp_path):
     assert "record.torn" in codes(summary)
 
 
-def test_nobody_is_left_when_the_command_is_killed(tmp_path):
+@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM], [signal.SIGINT], 3 * [signal.SIGINT]])
+def test_nobody_is_left_when_the_command_is_ended(tmp_path, signals):
     path = write_rig(tmp_path)
     command = [sys.executable, "-m", "firsthand_edge.cli", "run", "--rig", str(path), "--state", str(tmp_path / "s")]
     done = subprocess.Popen([*command, "--seconds", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -264,8 +265,45 @@ def test_nobody_is_left_when_the_command_is_killed(tmp_path):
         return found.get("phase") == "recording"
 
     until(recording, "a running take", limit_s=40)
-    done.kill()
+    for number in signals:
+        done.send_signal(number)
     done.wait()
     pids = [found["pid"], *found["pids"].values()]
     until(lambda: all(gone(pid) for pid in pids), "the end of the daemon and its children")
     assert [path.name for path in (tmp_path / "s/spool/recording").iterdir()] == []
+
+
+def test_a_daemon_that_dies_while_its_answer_is_awaited_is_told_at_once(tmp_path):
+    with running(tmp_path) as rig:
+        rig.begin(number=1)
+        wait_ticks(rig, 30)
+        pids = rig.call("status", timeout_s=5)["pids"]
+        os.kill(pids["recorder"], signal.SIGSTOP)  # so that `stop_take` has to wait
+        killer = threading.Timer(0.5, lambda: os.kill(rig.daemon_pid, signal.SIGKILL))
+        killer.start()
+        with pytest.raises(FirsthandError, match="the daemon ended with status -9"):
+            rig.call("stop_take", timeout_s=600)
+        with contextlib.suppress(ProcessLookupError):  # the kernel may have ended it with its owner
+            os.kill(pids["recorder"], signal.SIGKILL)
+
+
+def test_a_recorder_that_hangs_in_the_warm_up_is_replaced(tmp_path):
+    run_dir = tmp_path / "s/run"
+    run_dir.mkdir(parents=True)
+    command = [sys.executable, "-m", "firsthand_edge.daemon.captured", "--rig", str(write_rig(tmp_path))]
+    daemon = subprocess.Popen(
+        [*command, "--state", str(tmp_path / "s"), "--owned"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    seen = {}
+
+    def status() -> dict:
+        with contextlib.suppress(FirsthandError), ControlClient(run_dir) as client:
+            seen.update(client.call("status", timeout_s=1.0))
+        return seen
+
+    until(lambda: status().get("phase") == "warming", "the warm-up")
+    hung = seen["pids"]["recorder"]
+    os.kill(hung, signal.SIGSTOP)
+    until(lambda: status()["phase"] == "ready" and seen["pids"]["recorder"] != hung, "another recorder", limit_s=60)
+    daemon.stdin.close()
+    assert daemon.wait(30) == 0

@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from firsthand_edge import _core
 from firsthand_edge.cli.running import RunningRig
 from firsthand_edge.gate.verdict import examine
-from tests.simulated import CONFIGS, record_take, sim_rig
+from tests.simulated import figures, record_take, replay_rig
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-HEAD = """
-[rig]
-id = "replay-01"
-spec = "sim-spec.toml"
-timebase = "arb"
-[trigger]
-kind = "replayed"
-rate_hz = 60
-mid_exposure_us = 5000
-[consent]
-state = "not_checked"
-why = "replayed"
-[store]
-directory = "store"
-"""
-
-
-def replay_rig(folder: Path, episode: Path) -> Path:
-    """A rig file that replays every device of an episode of the simulated rig, as fast as it can."""
-    shutil.copy(CONFIGS / "sim-spec.toml", folder)
-    devices = "".join(
-        f'[[device]]\nname = "{device.name}"\ndriver = "replay"\npath = "{episode}"\npace = "fast"\n'
-        for device in sim_rig().file.device
-    )
-    path = folder / "replay.toml"
-    path.write_text(HEAD + devices)
-    return path
 
 
 def replayed(folder: Path, episode: Path) -> tuple[dict, Path]:
@@ -47,13 +18,6 @@ def replayed(folder: Path, episode: Path) -> tuple[dict, Path]:
     with RunningRig(replay_rig(folder, episode), folder / "s") as rig:
         summary = rig.record(number=1, seconds=None, title="replay", view=rig.view())
     return summary, folder / "s" / "spool" / summary["state"] / summary["episode"]
-
-
-def figures(report: dict) -> dict:
-    """What a replay must give again: everything but which take and which samples were lost where."""
-    return {
-        key: report[key] for key in ("span", "residual_ns", "guarded_ns", "streams", "verdict", "reasons", "warnings")
-    }
 
 
 def test_ten_minutes_of_the_simulated_rig_replay_with_the_same_verdict(tmp_path):

@@ -201,6 +201,8 @@ fn stream_dict<'py>(py: Python<'py>, stream: &StreamPage) -> PyResult<Bound<'py,
     out.set_item("lost_queue", stream.lost_queue)?;
     out.set_item("lost_disk", stream.lost_disk)?;
     out.set_item("sequence_gaps", stream.sequence_gaps)?;
+    out.set_item("missing", stream.missing)?;
+    out.set_item("splits", stream.splits)?;
     out.set_item("rate_mhz", stream.rate_mhz)?;
     out.set_item("offset_ns", stream.offset_ns)?;
     out.set_item("last_ns", stream.last_ns)?;

@@ -48,6 +48,8 @@ pub struct DeviceClock {
     config: ClockConfig,
     maps: BTreeMap<i64, ClockMap>,
     recent: VecDeque<(StampRule, Row)>,
+    /// Steps that the warm-up rows of the take hold.
+    splits_before: u64,
 }
 
 impl DeviceClock {
@@ -66,7 +68,7 @@ impl DeviceClock {
         };
         // Refused now, so that no map of this clock can fail later.
         ClockMap::new(config).map_err(|e| RecordError::Invalid(format!("device {:?}: {e}", device.name)))?;
-        Ok(Self { domain: device.domain, config, maps: BTreeMap::new(), recent: VecDeque::new() })
+        Ok(Self { domain: device.domain, config, maps: BTreeMap::new(), recent: VecDeque::new(), splits_before: 0 })
     }
 
     /// Maps one sample and gives its row of the evidence, without a payload digest.
@@ -91,6 +93,15 @@ impl DeviceClock {
         row
     }
 
+    /// Steps of the device's clock since the take began, or since the maps began between takes.
+    pub fn splits(&self) -> u64 {
+        self.all_splits().saturating_sub(self.splits_before)
+    }
+
+    fn all_splits(&self) -> u64 {
+        self.maps.values().map(ClockMap::splits).sum()
+    }
+
     /// Whether the map of the newest incarnation is settled.
     pub fn settled(&self) -> bool {
         match self.maps.last_key_value() {
@@ -112,6 +123,7 @@ impl DeviceClock {
             rows.push((rule.stream, row));
             self.recent.push_back((rule, row));
         }
+        self.splits_before = self.all_splits();
         rows
     }
 

@@ -124,7 +124,7 @@ impl Intake {
         }
         let by_name = streams(&devices).enumerate().map(|(number, (_, s))| (s.name.clone(), number)).collect();
         let room = watch.page_room() + TAKE_TEXT_ROOM;
-        let page = Publisher::create(live, room, watch.page(&[], 0, String::new()))?;
+        let page = Publisher::create(live, room, watch.page(&[], &[], 0, String::new()))?;
         Ok(Self {
             devices_json: devices_json.to_owned(),
             devices,
@@ -393,7 +393,11 @@ impl Intake {
             self.last_counts = take.writer.counts();
             self.disk = take.writer.failure();
         }
-        let page = self.watch.page(&self.last_counts, self.malformed, self.disk.clone());
+        let splits: Vec<u64> = match self.take {
+            Some(_) => self.streams.iter().map(|s| self.clocks.get(s.device).map_or(0, DeviceClock::splits)).collect(),
+            None => Vec::new(), // between takes a device may be replaced, and nothing rests on its steps
+        };
+        let page = self.watch.page(&self.last_counts, &splits, self.malformed, self.disk.clone());
         drop(self.page.publish(page));
     }
 }

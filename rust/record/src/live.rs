@@ -79,6 +79,10 @@ pub struct StreamPage {
     pub lost_disk: u64,
     /// Samples that the device counted and that did not come.
     pub sequence_gaps: u64,
+    /// Final ticks of the take at which a triggered stream was expected and had no sample.
+    pub missing: u64,
+    /// Steps of the device's clock since the take began, each of which split its map.
+    pub splits: u64,
     /// Samples a second over the last second, in thousandths; of previews too.
     pub rate_mhz: i64,
     /// Last signed offset to the reference, None where the last final tick has no match.
@@ -118,6 +122,8 @@ impl Default for StreamPage {
             lost_queue: 0,
             lost_disk: 0,
             sequence_gaps: 0,
+            missing: 0,
+            splits: 0,
             rate_mhz: 0,
             offset_ns: None,
             last_ns: ABSENT,

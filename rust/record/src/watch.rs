@@ -87,6 +87,7 @@ struct StreamWatch {
     received: u64,
     last_ns: i64,
     offset_ns: Option<i64>,
+    missing: u64,
     /// Over the last second, as of the last `clock`.
     rate_mhz: i64,
 }
@@ -126,6 +127,7 @@ impl Watch {
                 received: 0,
                 last_ns: ABSENT,
                 offset_ns: None,
+                missing: 0,
                 rate_mhz: 0,
             });
         }
@@ -158,6 +160,7 @@ impl Watch {
         self.page = Page { take: take.to_owned(), recording: true, ..Page::default() };
         for stream in &mut self.streams {
             stream.offset_ns = None;
+            stream.missing = 0;
         }
         Ok(())
     }
@@ -211,9 +214,10 @@ impl Watch {
             for stream in &mut *streams {
                 let Some(number) = stream.watched else { continue };
                 // Between the ticks at which a decimated stream is expected, its last offset stands.
-                let expected = required.get(number).is_none_or(|s| (tick.tick - s.phase).rem_euclid(s.decimate) == 0);
-                if expected {
+                let Some(plan) = required.get(number) else { continue };
+                if (tick.tick - plan.phase).rem_euclid(plan.decimate) == 0 {
                     stream.offset_ns = tick.offsets.get(number).copied().flatten();
+                    stream.missing += u64::from(plan.kind == Kind::Triggered && stream.offset_ns.is_none());
                 }
             }
         });
@@ -241,8 +245,8 @@ impl Watch {
         self.page.updated_ns = now_ns;
     }
 
-    /// The page as it is now.
-    pub fn page(&mut self, counts: &[Counts], malformed: u64, disk: String) -> &Page {
+    /// The page as it is now. `splits`: steps of each stream's clock in this take.
+    pub fn page(&mut self, counts: &[Counts], splits: &[u64], malformed: u64, disk: String) -> &Page {
         self.page.malformed = malformed;
         self.page.disk = disk;
         for (number, stream) in self.streams.iter().enumerate() {
@@ -254,6 +258,8 @@ impl Watch {
                 lost_queue: counts.lost_queue,
                 lost_disk: counts.lost_disk,
                 sequence_gaps: counts.sequence_gaps,
+                missing: stream.missing,
+                splits: splits.get(number).copied().unwrap_or(0),
                 rate_mhz: stream.rate_mhz,
                 offset_ns: stream.offset_ns,
                 last_ns: stream.last_ns,
