@@ -8,11 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from firsthand_edge.cli.interrupts import Interrupts
 from firsthand_edge.cli.live import REFRESH_S, LiveView
 from firsthand_edge.daemon.control import ControlClient
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
@@ -20,7 +20,7 @@ from firsthand_edge.errors import CannotJudge, DeviceError, DeviceSilent, DiskEr
 from firsthand_edge.model import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from types import TracebackType
 
 __all__ = ["RunningRig"]
 
@@ -54,6 +54,7 @@ class RunningRig:
         self._daemon: subprocess.Popen[bytes] | None = None
         self._uploader: subprocess.Popen[bytes] | None = None
         self._control: ControlClient | None = None
+        self._interrupts = Interrupts()
 
     @property
     def run_dir(self) -> Path:
@@ -66,15 +67,21 @@ class RunningRig:
             self.run_dir.mkdir(parents=True, exist_ok=True)
         except OSError as exc:
             raise DiskError(f"{self.state} cannot be used ({exc.strerror}); name a folder with --state") from exc
+        self._interrupts.__enter__()
         try:
             self.start_daemon()
         except BaseException:
-            self.close()
+            self.__exit__(*sys.exc_info())
             raise
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        finally:
+            self._interrupts.__exit__(kind, exc, trace)
 
     def _spawn(self, module: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with self.log(name).open("ab") as log:
@@ -156,7 +163,8 @@ class RunningRig:
         )
 
     def check_uploader(self) -> None:
-        """Raises when the uploader ended, with its last line and its exit status."""
+        """Raises when the uploader ended, with its last line and its exit status, and for an interrupt."""
+        self._interrupts.check()
         if self._uploader is None or self._uploader.poll() is None:
             return
         lines = self.log("uploadd").read_text(errors="replace").splitlines() or ["it said nothing"]
@@ -193,7 +201,8 @@ class RunningRig:
         return self.state / self.rig.file.store.directory
 
     def check_daemon(self) -> None:
-        """Raises what the daemon died of, if it did."""
+        """Raises what the daemon died of, if it did, and for an interrupt."""
+        self._interrupts.check()
         if self._daemon is None or self._daemon.poll() is None:
             return
         with contextlib.suppress(OSError, ValueError):
@@ -272,11 +281,10 @@ class RunningRig:
     def close(self) -> None:
         """Tells uploader and daemon to stop, then waits for them; an impatient second interrupt does not keep it."""
         processes = [process for process in (self._uploader, self._daemon) if process is not None]
-        with _uninterrupted():
-            for process in processes:
-                process.terminate()
-            for process in processes:
-                self._await_end(process)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            self._await_end(process)
         self._uploader = self._daemon = None
         if self._control is not None:
             self._control.close()
@@ -292,16 +300,3 @@ class RunningRig:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ignores the keyboard meanwhile; elsewhere than in the main thread nothing interrupts anyway."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

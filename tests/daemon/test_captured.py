@@ -252,11 +252,22 @@ def test_a_take_that_the_daemon_gave_up_is_shown_with_its_reasons(tmp_path):
     assert "record.torn" in codes(summary)
 
 
+@contextlib.contextmanager
+def interrupts_reach_children():
+    """Whoever runs the tests in the background lets them inherit an ignored SIGINT; a handler is not inherited."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM], [signal.SIGINT], 3 * [signal.SIGINT]])
 def test_nobody_is_left_when_the_command_is_ended(tmp_path, signals):
     path = write_rig(tmp_path)
     command = [sys.executable, "-m", "firsthand_edge.cli", "run", "--rig", str(path), "--state", str(tmp_path / "s")]
-    done = subprocess.Popen([*command, "--seconds", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with interrupts_reach_children():
+        done = subprocess.Popen([*command, "--seconds", "600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = {}
 
     def recording() -> bool:
@@ -267,7 +278,7 @@ def test_nobody_is_left_when_the_command_is_ended(tmp_path, signals):
     until(recording, "a running take", limit_s=40)
     for number in signals:
         done.send_signal(number)
-    done.wait()
+    done.wait(60)
     pids = [found["pid"], *found["pids"].values()]
     until(lambda: all(gone(pid) for pid in pids), "the end of the daemon and its children")
     assert [path.name for path in (tmp_path / "s/spool/recording").iterdir()] == []
