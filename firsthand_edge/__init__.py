@@ -11,6 +11,7 @@ The data's way is the order of the rooms; a room imports only rooms above it.
     gate        figures, rules, verdict; audits anybody's recording
     spool       episodes on disk: folders are states; the chain
     upload      stores
+    qa          at the store: proof of episodes, coverage, reject rates
     daemon      the processes; control and status sockets
     cli         the only place that parses arguments and prints
 """

@@ -30,13 +30,47 @@ COMMANDS = (
     ("demo", "firsthand_edge.cli.demo:demo", "Five short takes on a simulated rig, each with its known outcome."),
     ("run", "firsthand_edge.cli.run:run", "Run a rig: record takes, judge them, hand the good ones to the store."),
     ("audit", "firsthand_edge.cli.audit:audit", "Judge anybody's recording: how far do its streams disagree?"),
+    ("coverage", "firsthand_edge.cli.coverage:coverage", "What a collection holds: per cell, per axis, per reason."),
     ("live", "firsthand_edge.cli.live:live", "Show the take that a running daemon records, tick by tick."),
 )
 
-EPISODES = (
-    ("list", "firsthand_edge.cli.episodes:list_", "List the episodes of a spool with state and verdict."),
-    ("show", "firsthand_edge.cli.episodes:show", "Show one episode: what it is bound to, its figures, its reasons."),
-    ("judge", "firsthand_edge.cli.episodes:judge", "Judge an episode again, from its evidence alone."),
+GROUPS = (
+    (
+        "episodes",
+        "The episodes on this rig's disk, and the proof of anybody's.",
+        (
+            ("list", "firsthand_edge.cli.episodes:list_", "List the episodes of a spool with state and verdict."),
+            ("show", "firsthand_edge.cli.episodes:show", "Show one episode: what it is bound to, figures, reasons."),
+            ("judge", "firsthand_edge.cli.episodes:judge", "Judge an episode again, from its evidence alone."),
+            ("verify", "firsthand_edge.cli.verify:verify", "Prove episodes with nothing but public key and spec."),
+        ),
+    ),
+    (
+        "spec",
+        "The written contract that a collection is measured against.",
+        (
+            ("new", "firsthand_edge.cli.spec:new", "Write a commented start of a spec."),
+            ("check", "firsthand_edge.cli.spec:check", "List everything missing, doubled or contradictory."),
+            ("sign", "firsthand_edge.cli.spec:sign", "Sign a spec; its signatures lie beside it."),
+            ("verify", "firsthand_edge.cli.spec:verify", "Say who signed a spec, and whether it was changed since."),
+            ("show", "firsthand_edge.cli.spec:show", "The briefing: a spec as a page for wearers and buyers."),
+            ("diff", "firsthand_edge.cli.spec:diff", "Say whether two specs measure the same thing."),
+        ),
+    ),
+    (
+        "keys",
+        "Who signs: the rig's key, and keys of who signs specs.",
+        (
+            ("new", "firsthand_edge.cli.keys:new", "Make a key pair for signing specs."),
+            ("show", "firsthand_edge.cli.keys:show", "Show the rig's public key and those before it."),
+            ("rotate", "firsthand_edge.cli.keys:rotate", "Give the rig a new key, vouched for by the old one."),
+        ),
+    ),
+    (
+        "chain",
+        "The log of everything that happened to every episode.",
+        (("verify", "firsthand_edge.cli.chain:verify", "Find edits, reordering, removal and truncation."),),
+    ),
 )
 
 
@@ -48,10 +82,11 @@ def _app() -> App:
     app = App(name="firsthand-edge", help=HELP, version=_core.__version__, version_flags=["--version"])
     for name, target, text in COMMANDS:
         app.command(target, name=name, help=text)
-    episodes = App(name="episodes", help="The episodes on this rig's disk.")
-    for name, target, text in EPISODES:
-        episodes.command(target, name=name, help=text)
-    app.command(episodes)
+    for name, help_text, commands in GROUPS:
+        group = App(name=name, help=help_text)
+        for command, target, text in commands:
+            group.command(target, name=command, help=text)
+        app.command(group)
     return app
 
 

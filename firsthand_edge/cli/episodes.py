@@ -140,12 +140,12 @@ def judge(
 
     Writes nothing. Exit status 0 accepted, 1 rejected, 3 when there is no verdict or it differs from the one on file.
     """
-    from firsthand_edge.daemon.judging import judgement_document
+    from firsthand_edge.spool.judgement import judgement
 
     spool = _spool(state)
     found = spool.find(episode)
     committed = spool.committed(found)
-    document = judgement_document(spool, found)
+    document = judgement(found.path, committed.manifest, committed.manifest_digest)
     data = document.document(spool.key)
     same = committed.verdict_file is not None and (found.path / committed.verdict_file).read_bytes() == data
     if json_:

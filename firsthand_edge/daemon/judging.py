@@ -9,17 +9,12 @@ from firsthand_edge import _core
 from firsthand_edge.errors import (
     CannotJudge,
     ConfigInvalid,
-    DiskError,
     EpisodeDamaged,
     RecordingUnreadable,
     UsageError,
 )
-from firsthand_edge.gate import rules
-from firsthand_edge.gate.figures import Figures
-from firsthand_edge.gate.limits import Limits
-from firsthand_edge.gate.report import report
-from firsthand_edge.gate.verdict import examine
 from firsthand_edge.model import DeviceInfo
+from firsthand_edge.spool.judgement import EVIDENCE_NAME, judgement
 from firsthand_edge.spool.manifest import (
     Balance,
     ClockIdentity,
@@ -34,18 +29,14 @@ from firsthand_edge.spool.manifest import (
 )
 from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.states import State
-from firsthand_edge.spool.verdict_file import VerdictDocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from firsthand_edge.model import Verdict
     from firsthand_edge.spool.episode import Episode
     from firsthand_edge.spool.spool import Spool
 
-__all__ = ["bind", "judge_and_file", "judgement_document", "recover_torn", "summary_of"]
-
-EVIDENCE_NAME = "evidence.mcap"
+__all__ = ["bind", "judge_and_file", "recover_torn", "summary_of"]
 
 
 def bind(
@@ -85,62 +76,10 @@ def bind(
     )
 
 
-def judgement_document(spool: Spool, episode: Episode) -> VerdictDocument:
-    """Judges a sealed episode from its evidence alone, against the spec that the evidence carries.
-
-    Raises:
-        CannotJudge: when the evidence does not allow a verdict.
-        EpisodeDamaged: when the episode's documents are not what the chain says.
-    """
-    committed = spool.committed(episode)
-    manifest = committed.manifest
-    _require_bound_evidence(episode, manifest)
-    try:
-        torn = None if manifest.recovery is None else "a crash came before it was sealed"
-        judgement = examine(episode.path / EVIDENCE_NAME, torn=torn)
-        verdict, document = judgement.verdict, judgement.report
-    except CannotJudge as exc:
-        if manifest.recovery is None:
-            raise
-        verdict, document = _nothing_left(str(exc))
-    return VerdictDocument.of(
-        episode=episode.id,
-        manifest=committed.manifest_digest,
-        spec=manifest.spec.digest,
-        core=_core.__version__,
-        verdict=verdict,
-        report=document,
-    )
-
-
-def _require_bound_evidence(episode: Episode, manifest: Manifest) -> None:
-    """The evidence that is judged must be, byte for byte, the one that the manifest binds."""
-    bound = manifest.files.get(EVIDENCE_NAME)
-    path = episode.path / EVIDENCE_NAME
-    if bound is None:
-        return  # torn before there was any: what is missing is told by the judgement
-    try:
-        found = _core.digest_file(path)["blake3"]
-    except DiskError as exc:
-        raise EpisodeDamaged(f"{path} cannot be read ({exc}); restore it before judging") from exc
-    if found != bound.blake3:
-        raise EpisodeDamaged(
-            f"{path} has digest blake3:{found} and its manifest says blake3:{bound.blake3}; "
-            "it was changed after it was sealed, so nothing can be judged by it"
-        )
-
-
-def _nothing_left(why: str) -> tuple[Verdict, dict[str, Any]]:
-    """Verdict and report on a torn take of which too little is left to measure anything."""
-    figures = Figures(reference="unknown", streams=(), torn=f"too little is left to measure: {why}", recorded=True)
-    limits = Limits()
-    verdict = rules.apply(figures, limits)
-    return verdict, report(figures, verdict, limits)
-
-
 def judge_and_file(spool: Spool, episode: Episode) -> dict[str, Any]:
     """Judges a sealed episode and moves it to `accepted` or `rejected`; returns its summary."""
-    document = judgement_document(spool, episode)
+    committed = spool.committed(episode)
+    document = judgement(episode.path, committed.manifest, committed.manifest_digest)
     filed = spool.judge_done(episode, document)
     return {"episode": filed.id, "state": filed.state.value, "report": document.report}
 

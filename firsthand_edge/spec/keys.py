@@ -1,4 +1,4 @@
-"""The rig's Ed25519 key: made on first start, never leaves the rig; its public half proves who signed an episode."""
+"""Ed25519 keys: a rig's, made on first start, which never leaves it; and those of who signs a spec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-__all__ = ["RigKey", "key_id", "verify"]
+__all__ = ["KeyPair", "key_id", "verify"]
 
 PRIVATE_NAME: Final = "rig.key"
 PUBLIC_NAME: Final = "rig.pub"
@@ -40,8 +40,8 @@ def verify(public: bytes, data: bytes, signature: str) -> bool:
     return True
 
 
-class RigKey:
-    """An Ed25519 key pair that signs manifests, verdicts and chain rows."""
+class KeyPair:
+    """An Ed25519 key pair: a rig's signs manifests, verdicts and chain rows; a party's signs a spec."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self._private = private

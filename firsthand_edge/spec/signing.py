@@ -11,14 +11,14 @@ from firsthand_edge.spec.keys import key_id, verify
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from firsthand_edge.spec.keys import RigKey
+    from firsthand_edge.spec.keys import KeyPair
 
 __all__ = ["SIGNATURE", "document_bytes", "read_document", "sign_document", "signature_fault"]
 
 SIGNATURE: Final = "signature"
 
 
-def sign_document(document: Mapping[str, Any], key: RigKey) -> dict[str, Any]:
+def sign_document(document: Mapping[str, Any], key: KeyPair) -> dict[str, Any]:
     """`document` with its `signature`: `{key_id, public_key, ed25519}`, hex, over the canonical bytes without it.
 
     Ed25519 is deterministic, so one key and one document always give the same bytes. Raises ValueError for a document

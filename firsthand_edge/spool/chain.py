@@ -28,7 +28,7 @@ from firsthand_edge.spool.identity import exclusive
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from firsthand_edge.spec.keys import RigKey
+    from firsthand_edge.spec.keys import KeyPair
 
 __all__ = ["Chain", "ChainReport", "Event", "Finding", "Row", "read_rows", "verify_chain"]
 
@@ -79,7 +79,7 @@ class Row:
 class Chain:
     """The chain file of one spool. Instances of several processes may share the file."""
 
-    def __init__(self, path: Path, key: RigKey) -> None:
+    def __init__(self, path: Path, key: KeyPair) -> None:
         self.path: Final = path
         self._key: Final = key
 
@@ -130,7 +130,7 @@ class Chain:
 class Appender:
     """Appends rows while the chain is held."""
 
-    def __init__(self, descriptor: int, path: Path, key: RigKey, *, torn: str | None) -> None:
+    def __init__(self, descriptor: int, path: Path, key: KeyPair, *, torn: str | None) -> None:
         self._descriptor = descriptor
         self._path = path
         self._key = key

@@ -10,7 +10,7 @@ from firsthand_edge.spec.signing import document_bytes, read_document, sign_docu
 
 if TYPE_CHECKING:
     from firsthand_edge.model import DeviceInfo
-    from firsthand_edge.spec.keys import RigKey
+    from firsthand_edge.spec.keys import KeyPair
 
 __all__ = [
     "MANIFEST_NAME",
@@ -225,7 +225,7 @@ class Manifest(_Frozen):
     recovery: dict[str, Any] | None = None
     """What recovery found in a torn episode; None when there was nothing to recover."""
 
-    def document(self, key: RigKey) -> bytes:
+    def document(self, key: KeyPair) -> bytes:
         """The signed bytes of `manifest.json`. Raises ValueError when `recovery` holds a float."""
         return document_bytes(sign_document(self.model_dump(mode="python", by_alias=True), key))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from firsthand_edge.durable import disk_errors, fsync_folder, make_folder, move_new, write_new
 from firsthand_edge.errors import ConfigInvalid, DiskError, EpisodeDamaged, UsageError
 from firsthand_edge.spec.canonical import digest_bytes
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spec.signing import document_bytes, sign_document
 from firsthand_edge.spool.chain import Chain, Event
 from firsthand_edge.spool.episode import (
@@ -59,13 +59,13 @@ def open_spool(state_dir: Path, *, create: bool) -> Spool:
     if not create and not root.is_dir():
         raise UsageError(f"{state_dir} holds no spool; name the state directory of a rig with --state")
     first = create and not (root / CHAIN_NAME).exists()
-    return Spool(root, RigKey.load_or_create(keys) if first else RigKey.load(keys))
+    return Spool(root, KeyPair.load_or_create(keys) if first else KeyPair.load(keys))
 
 
 class Spool:
     """The episodes of one rig, in one folder. Any number of processes may hold one; one of them records."""
 
-    def __init__(self, root: Path, key: RigKey) -> None:
+    def __init__(self, root: Path, key: KeyPair) -> None:
         """Makes the folders that are not there.
 
         Raises:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from firsthand_edge.model import Verdict
-    from firsthand_edge.spec.keys import RigKey
+    from firsthand_edge.spec.keys import KeyPair
 
 __all__ = ["VerdictDocument", "exact", "verdict_name"]
 
@@ -93,7 +93,7 @@ class VerdictDocument(BaseModel):
         """Whether the episode may leave the rig."""
         return self.verdict == "accepted"
 
-    def document(self, key: RigKey) -> bytes:
+    def document(self, key: KeyPair) -> bytes:
         """The signed bytes of the file; equal for equal documents and keys."""
         return document_bytes(sign_document(self.model_dump(mode="python", by_alias=True), key))
 

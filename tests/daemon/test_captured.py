@@ -16,13 +16,13 @@ from firsthand_edge.cli.running import RunningRig
 from firsthand_edge.daemon.control import ControlClient
 from firsthand_edge.errors import FirsthandError, UsageError
 from firsthand_edge.sensors.page import CountersPage
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.spool import Spool
 from tests.daemon.rigs import gone, record, running, until, wait_ticks, write_rig
 
 
 def spool_of(rig) -> Spool:
-    return Spool(rig.state / "spool", RigKey.load_or_create(rig.state / "keys"))
+    return Spool(rig.state / "spool", KeyPair.load_or_create(rig.state / "keys"))
 
 
 def codes(summary: dict) -> list[str]:

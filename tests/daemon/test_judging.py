@@ -11,7 +11,7 @@ from firsthand_edge import _core
 from firsthand_edge.daemon.judging import bind, judge_and_file, recover_torn, summary_of
 from firsthand_edge.errors import CannotJudge, EpisodeDamaged
 from firsthand_edge.model import DeviceInfo
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.manifest import Ended
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def spool(tmp_path) -> Spool:
-    return Spool(tmp_path / "spool", RigKey.generate())
+    return Spool(tmp_path / "spool", KeyPair.generate())
 
 
 def sealed(spool: Spool, folder: Path, *, number: int = 1) -> Episode:

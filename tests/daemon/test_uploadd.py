@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
 from tests.spool.takes import TORN, judged
@@ -25,7 +25,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def spool_of(state: Path) -> Spool:
-    return Spool(state / "spool", RigKey.load_or_create(state / "keys"))
+    return Spool(state / "spool", KeyPair.load_or_create(state / "keys"))
 
 
 def start(state: Path, *arguments: str) -> subprocess.Popen[str]:

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firsthand_edge.spec.canonical import canonical_bytes
-from firsthand_edge.spec.keys import RigKey, verify
+from firsthand_edge.spec.keys import KeyPair, verify
 from firsthand_edge.spec.signing import document_bytes, read_document, sign_document, signature_fault
 
-KEY = RigKey.generate()
+KEY = KeyPair.generate()
 DOCUMENT = {"schema": "s/1", "n": 7, "deep": {"list": [1, "a", None, True]}}
 
 
@@ -45,7 +45,7 @@ def test_every_changed_byte_is_found(data: st.DataObject) -> None:
         {"key_id": KEY.key_id, "public_key": KEY.public.hex()},
         {"key_id": KEY.key_id, "public_key": KEY.public.hex(), "ed25519": 5},
         {"key_id": KEY.key_id, "public_key": KEY.public.hex(), "ed25519": "00" * 64, "more": 1},
-        sign_document(DOCUMENT, RigKey.generate())["signature"],
+        sign_document(DOCUMENT, KeyPair.generate())["signature"],
     ],
 )
 def test_other_signatures_prove_nothing(signature: object) -> None:

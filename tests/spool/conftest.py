@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.spool import Spool
 
 if TYPE_CHECKING:
@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Spool:
-    return Spool(tmp_path / "spool", RigKey.load_or_create(tmp_path / "keys"))
+    return Spool(tmp_path / "spool", KeyPair.load_or_create(tmp_path / "keys"))

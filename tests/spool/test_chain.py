@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firsthand_edge.errors import DiskFull
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.chain import Chain, Event, read_rows, verify_chain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEY = RigKey.generate()
+KEY = KeyPair.generate()
 
 
 def grown(path: Path, rows: int) -> Chain:
@@ -74,7 +74,7 @@ def test_edits_reordering_and_removal_are_found(tmp_path: Path, change: LINES, s
 
 def test_a_row_of_another_key_is_found(tmp_path: Path) -> None:
     path = grown(tmp_path / "chain.jsonl", 1).path
-    with Chain(path, RigKey.generate()).locked() as held:
+    with Chain(path, KeyPair.generate()).locked() as held:
         held.append(Event.SEALED, "e-9", {})
     assert [line for line, _ in found(path)] == [3]
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.episode import file_fault
 from firsthand_edge.spool.restart import restart
@@ -28,7 +28,7 @@ from tests.spool.takes import FOOTAGE, TORN, manifest, record, verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEY = RigKey.generate()
+KEY = KeyPair.generate()
 _write = os.write  # the ledger is not on the disk, so the killer does not count it
 RANK = [State.RECORDING, State.TORN, State.SEALED, State.ACCEPTED, State.REJECTED, State.UPLOADED]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firsthand_edge.errors import UsageError
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.identity import EpisodeId, next_counter
 from firsthand_edge.spool.spool import Spool
 
@@ -58,7 +58,7 @@ def test_the_number_is_taken_before_it_is_used(tmp_path: Path) -> None:
 
 
 def test_processes_that_begin_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
-    key = RigKey.load_or_create(tmp_path / "keys")
+    key = KeyPair.load_or_create(tmp_path / "keys")
     children = []
     for _ in range(6):
         child = os.fork()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firsthand_edge.model import Counter, DeviceInfo, Domain, StampPoint, StreamInfo
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spec.signing import signature_fault
 from firsthand_edge.spool.manifest import Balance, DeviceRecord, Lost, Manifest
 from tests.spool.takes import manifest, record
@@ -16,7 +16,7 @@ from tests.spool.takes import manifest, record
 if TYPE_CHECKING:
     from firsthand_edge.spool.spool import Spool
 
-KEY = RigKey.generate()
+KEY = KeyPair.generate()
 INFO = DeviceInfo(
     name="head",
     driver="sim",

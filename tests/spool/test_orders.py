@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.restart import finish_steps, restart
 from firsthand_edge.spool.spool import Spool
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from firsthand_edge.spool.episode import Episode
 
-KEY = RigKey.generate()
+KEY = KeyPair.generate()
 RECEIPT = {"schema": "firsthand.receipt/1", "store": "test"}
 PICK = st.integers(0, 5)
 INSTANT = st.none() | st.integers(0, 25)

@@ -12,7 +12,7 @@ from firsthand_edge import durable
 from firsthand_edge.errors import ConfigInvalid, DiskError, DiskFull, EpisodeDamaged, UsageError
 from firsthand_edge.model import Reason
 from firsthand_edge.spec.canonical import digest_bytes
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spec.signing import signature_fault
 from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.restart import restart
@@ -291,7 +291,7 @@ def test_a_step_is_document_row_rename_folders_each_durable_before_the_next(
 def test_a_key_that_did_not_sign_the_chain_is_refused(spool: Spool) -> None:
     judged(spool)
     with pytest.raises(ConfigInvalid, match=f"signed by key {spool.key.key_id}"):
-        Spool(spool.root, RigKey.generate())
+        Spool(spool.root, KeyPair.generate())
 
 
 def test_no_key_is_made_beside_a_chain(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ import pytest
 from pydantic import ValidationError
 
 from firsthand_edge.model import Reason, Verdict
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spec.signing import signature_fault
 from firsthand_edge.spool.verdict_file import VerdictDocument, exact, verdict_name
 
-KEY = RigKey.generate()
+KEY = KeyPair.generate()
 REASON = Reason(
     code="sync.ceiling", sentence="s", pair=("head", "wrist"), first_tick=3, measured=2000001, limit=2000000, unit="ns"
 )

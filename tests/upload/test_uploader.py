@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from firsthand_edge.errors import StoreError
-from firsthand_edge.spec.keys import RigKey
+from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.chain import verify_chain
 from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.spool import Spool
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def spool(tmp_path: Path) -> Spool:
-    return Spool(tmp_path / "spool", RigKey.load_or_create(tmp_path / "keys"))
+    return Spool(tmp_path / "spool", KeyPair.load_or_create(tmp_path / "keys"))
 
 
 @pytest.fixture
