@@ -5,12 +5,13 @@
 #   make test          formatter, linters, types, import contract, Rust tests, Python tests; no root, no outside data
 #   make test-system   what needs root or Debian packages
 #   make test-real     what needs the recordings of FIRSTHAND_DATA (default ../shared/data)
+#   make soak          the random campaigns of the tests with large counts (hours, not minutes)
 #   make bench         prints the figures of docs/bench.md with a column "here", writes build/bench.json
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test lint test-rust test-python test-system test-real bench fmt clean
+.PHONY: setup demo test lint test-rust test-python test-system test-real soak bench fmt clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -52,7 +53,7 @@ test-rust: setup
 	cargo test --workspace --exclude firsthand-py --locked --quiet
 
 test-python: setup
-	$(BIN)/python -m pytest -m 'not system and not real' tests
+	$(BIN)/python -m pytest -m 'not system and not real and not soak' tests
 
 test: lint test-rust test-python
 
@@ -62,6 +63,9 @@ test-system: setup
 
 test-real: setup
 	$(BIN)/python -m pytest -m real tests
+
+soak: setup
+	$(BIN)/python -m pytest -m soak -o timeout=0 tests
 
 bench: setup $(VENV)/.rivals
 	$(BIN)/python -m bench
