@@ -6,12 +6,13 @@
 #   make test-system   what needs root or Debian packages
 #   make test-real     what needs the recordings of FIRSTHAND_DATA (default ../shared/data)
 #   make soak          the random campaigns of the tests with large counts (hours, not minutes)
+#   make schemas       writes docs/schemas anew from the models
 #   make bench         prints the figures of docs/bench.md with a column "here", writes build/bench.json
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test lint test-rust test-python test-system test-real soak bench fmt clean
+.PHONY: setup demo test lint test-rust test-python test-system test-real soak bench schemas fmt clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -73,6 +74,9 @@ bench: setup $(VENV)/.rivals
 $(VENV)/.rivals: bench/requirements.txt $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --requirement bench/requirements.txt
 	touch $@
+
+schemas: setup
+	$(BIN)/python -m firsthand_edge.qa.schemas docs/schemas
 
 fmt: setup
 	cargo fmt --all

@@ -20,8 +20,10 @@ from firsthand_edge import _core
 if TYPE_CHECKING:
     from bench.line import Line
 
-IDS = ("match60", "verdict", "replay")
-"""One module of this folder each, with `lines(take, *, rounds)`; `replay` makes a take of its own."""
+IDS = ("match60", "verdict", "replay", "verify_episodes")
+"""What is measured, each in a module with `lines(take, *, rounds)`; the last two make takes of their own."""
+MODULES = {"verify_episodes": "verify"}
+"""Where the module has another name than the id."""
 
 RESULT = Path("build/bench.json")
 
@@ -46,7 +48,9 @@ def main() -> int:
     recorded = take(round(arguments.hours * 3600))
     rounds = 25 if arguments.hours < 1 else 5
     lines = [
-        line for name in arguments.id or IDS for line in import_module(f"bench.{name}").lines(recorded, rounds=rounds)
+        line
+        for name in arguments.id or IDS
+        for line in import_module(f"bench.{MODULES.get(name, name)}").lines(recorded, rounds=rounds)
     ]
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps([line.to_json() for line in lines], indent=2) + "\n")

@@ -1,12 +1,9 @@
-"""The one reader of TOML documents: every mistake in one go, each with its line.
-
-No TOML library tells line numbers, so a mistake's line is found by parsing ever longer prefixes of the text until the
-place it names exists; that work is done only when there are mistakes.
-"""
+"""The one reader of TOML documents: every mistake in one go, each with its line."""
 
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -14,18 +11,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from firsthand_edge.errors import ConfigInvalid
+from firsthand_edge.toml_lines import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["Locator", "parse_document", "read_file", "toml_table"]
+__all__ = ["mistakes_of", "parse_document", "read_file", "toml_table", "with_lines"]
 
 M = TypeVar("M", bound=BaseModel)
 Loc: TypeAlias = "Sequence[str | int]"
 
 LARGEST_DOCUMENT = 1 << 20
 """Bytes; a rig file or spec larger than this is somebody's recording, not a document."""
+MOST_MISTAKES = 100
+"""Sentences that are shown; whoever has more than this wants to know how many, not to read them."""
 
 
 def read_file(path: Path, *, error: type[ConfigInvalid] = ConfigInvalid) -> bytes:
@@ -43,46 +43,26 @@ def read_file(path: Path, *, error: type[ConfigInvalid] = ConfigInvalid) -> byte
 def toml_table(data: bytes, *, place: str, error: type[ConfigInvalid] = ConfigInvalid) -> dict[str, Any]:
     """Parses TOML with decimals kept as `Decimal`. Raises `error` with the line of the first syntax mistake."""
     try:
-        return tomllib.loads(data.decode("utf-8"), parse_float=Decimal)
+        text = data.decode("utf-8")
+        if DEEP_KEY.search(text):
+            raise error(place, [f"is not a configuration document: a key has more than {MOST_PARTS} parts"])
+        return tomllib.loads(text, parse_float=Decimal)
     except UnicodeDecodeError as exc:
         line = data[: exc.start].count(b"\n") + 1
         raise error(place, [f"line {line}: is not UTF-8; save the file as UTF-8 text"]) from exc
     except tomllib.TOMLDecodeError as exc:
         raise error(place, [f"is not TOML: {exc}"]) from exc
+    except RecursionError as exc:
+        raise error(place, ["is not a configuration document: its values are nested too deeply"]) from exc
+    except ValueError as exc:  # an integer of thousands of digits
+        raise error(place, [f"is not TOML that can be read: {exc}"]) from exc
 
 
-class Locator:
-    """Finds the line of a place in a TOML document that is known to parse."""
-
-    def __init__(self, data: bytes) -> None:
-        self._lines = data.decode("utf-8").splitlines()
-
-    def line(self, loc: Loc) -> int | None:
-        """The first line at which `loc` exists; for a missing key, the line of the table that lacks it."""
-        prefix = ""
-        best: int | None = None
-        depth = 0
-        for number, line in enumerate(self._lines, start=1):
-            prefix += line + "\n"
-            try:
-                table = tomllib.loads(prefix)
-            except tomllib.TOMLDecodeError:
-                continue  # in the middle of a value that spans lines
-            reached = _depth(table, loc)
-            if reached > depth:
-                best, depth = number, reached
-                if depth == len(loc):
-                    break
-        return best
-
-
-def _depth(table: Any, loc: Loc) -> int:
-    """How many leading parts of `loc` exist in `table`."""
-    for count, part in enumerate(loc):
-        if not _has(table, part):
-            return count
-        table = table[part]
-    return len(loc)
+MOST_PARTS = 64
+DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)""" + f"{{{MOST_PARTS}}}")
+"""Dotted keys that no person writes; the parser's time grows with the square of their length."""
+DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
+"""How pydantic writes a decimal limit in its sentences."""
 
 
 def _has(table: Any, part: str | int) -> bool:
@@ -118,16 +98,17 @@ def _value(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _sentences(exc: ValidationError, table: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
-    """One sentence a mistake; a misspelt key is one mistake, not a missing and an unknown one."""
+def mistakes_of(exc: ValidationError, table: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
+    """Place and sentence of each mistake; a misspelt key is one mistake, not a missing and an unknown one."""
     found = [(_without_tags(table, e["loc"]), e) for e in exc.errors(include_url=False)]
     missing = {loc for loc, e in found if e["type"] == "missing"}
+    within = {loc[:depth] for loc, _ in found for depth in range(len(loc))}
     explained: set[tuple[str | int, ...]] = set()
     out: list[tuple[tuple[str | int, ...], str]] = []
     for loc, e in found:
         if e["type"] != "extra_forbidden":
             continue
-        siblings = [str(m[-1]) for m in missing if m[:-1] == loc[:-1]]
+        siblings = [str(m[-1]) for m in missing if m[:-1] == loc[:-1]] if len(out) < MOST_MISTAKES else []
         near = difflib.get_close_matches(str(loc[-1]), siblings, n=1, cutoff=0.6)
         if near:
             explained.add((*loc[:-1], near[0]))
@@ -137,10 +118,12 @@ def _sentences(exc: ValidationError, table: dict[str, Any]) -> list[tuple[tuple[
     for loc, e in found:
         if e["type"] == "extra_forbidden" or loc in explained:
             continue
+        if e["type"] == "too_short" and loc in within:
+            continue  # rows that are there and faulty are told one by one
         if e["type"] == "missing":
             out.append((loc, "is missing; add it"))
         else:
-            message = e["msg"].removeprefix("Value error, ")
+            message = DECIMAL.sub(r"\1", e["msg"].removeprefix("Value error, "))
             where = "" if isinstance(e["input"], dict | list) else f" (it is {_value(e['input'])})"
             out.append((loc, f"{message[:1].lower()}{message[1:]}{where}"))
     return out
@@ -175,7 +158,17 @@ def parse_document(
         if not found:
             return document
     except ValidationError as exc:
-        found = _sentences(exc, table)
-    locator = Locator(data)
-    lines = [(locator.line(loc) or 1, _name(loc) or "document", sentence) for loc, sentence in found]
-    raise error(place, [f"line {line}: {name}: {sentence}" for line, name, sentence in sorted(lines)])
+        found = mistakes_of(exc, table)
+    raise error(place, with_lines(data, found))
+
+
+def with_lines(data: bytes, found: Sequence[tuple[Loc, str]]) -> list[str]:
+    """`line 12: device[2].name: sentence` for each place and sentence, in the order of the lines of `data`.
+
+    Beyond `MOST_MISTAKES` only their number is told.
+    """
+    numbers = lines_of(data.decode("utf-8"), [tuple(loc) for loc, _ in found])
+    lines = sorted((line, _name(loc) or "document", text) for line, (loc, text) in zip(numbers, found, strict=True))
+    shown = [f"line {line}: {name}: {text}" for line, name, text in lines[:MOST_MISTAKES]]
+    more = len(lines) - len(shown)
+    return [*shown, f"and {more} more; mend these first"] if more else shown

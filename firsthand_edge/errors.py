@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CannotJudge",
+    "CaptureInvalid",
     "ConfigInvalid",
     "CoreMissing",
     "DeviceAbsent",
@@ -23,9 +24,12 @@ __all__ = [
     "DiskFull",
     "EpisodeDamaged",
     "FirsthandError",
+    "KeyRotated",
     "Mistake",
+    "PlanInvalid",
     "RecordingUnreadable",
     "SpecInvalid",
+    "SpecUnsigned",
     "StoreError",
     "StoreRefused",
     "UsageError",
@@ -44,6 +48,17 @@ class UsageError(FirsthandError):
 
     code = "usage"
     exit_status = 2
+
+
+class CaptureInvalid(UsageError):
+    """What is to be captured does not fit the spec; carries every mistake at once."""
+
+    code = "capture.invalid"
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        self.mistakes = tuple(Mistake(m) for m in mistakes)
+        lines = "".join(f"\n  {m}" for m in self.mistakes)
+        super().__init__(f"no take was started: what is to be captured has {_count(self.mistakes)}:{lines}")
 
 
 class CannotJudge(FirsthandError):
@@ -71,6 +86,10 @@ class Mistake(str):
     __slots__ = ()
 
 
+def _count(mistakes: Sequence[str]) -> str:
+    return "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+
+
 class ConfigInvalid(FirsthandError):
     """A configuration file is malformed; carries every mistake at once, each with its place in the file."""
 
@@ -80,14 +99,38 @@ class ConfigInvalid(FirsthandError):
     def __init__(self, what: str, mistakes: Sequence[str]) -> None:
         self.mistakes = tuple(Mistake(m) for m in mistakes)
         lines = "".join(f"\n  {m}" for m in self.mistakes)
-        count = "1 mistake" if len(self.mistakes) == 1 else f"{len(self.mistakes)} mistakes"
-        super().__init__(f"{what} has {count}; mend it and start again:{lines}")
+        super().__init__(f"{what} {self._trouble()}:{lines}")
+
+    def _trouble(self) -> str:
+        return f"has {_count(self.mistakes)}; mend it and start again"
 
 
 class SpecInvalid(ConfigInvalid):
     """A skill spec is malformed or contradicts itself."""
 
     code = "spec.invalid"
+
+
+class SpecUnsigned(SpecInvalid):
+    """A skill spec that is not signed by whom the rig file names, or was altered since; no take starts under it."""
+
+    code = "spec.unsigned"
+
+    def _trouble(self) -> str:
+        return "starts no takes"
+
+
+class PlanInvalid(ConfigInvalid):
+    """A plan file is malformed, or does not fit the spec."""
+
+    code = "plan.invalid"
+
+
+class KeyRotated(FirsthandError):
+    """The rig has another key than the one that this process holds; what it would sign would count for nothing."""
+
+    code = "key.rotated"
+    exit_status = 4
 
 
 class DeviceError(FirsthandError):

@@ -13,11 +13,16 @@ from firsthand_edge.record.plan import recorder_plan
 from firsthand_edge.testing.simulated_time import SimulatedRig, record_simulated
 
 CONFIGS = Path(__file__).parents[1] / "configs"
+CAPTURE = {"task": "pick-cup", "cell": "daylight", "scene": "kitchen-1", "contributor": "sim-a"}
+"""What the takes that are made here capture."""
 REPLAY_HEAD = """
 [rig]
 id = "replay-01"
-spec = "sim-spec.toml"
 timebase = "arb"
+[contract]
+spec = "sim-spec.toml"
+plan = "sim-plan.toml"
+throw_away_key = true
 [trigger]
 kind = "replayed"
 rate_hz = 60
@@ -64,6 +69,7 @@ def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_m
             "number": number,
             "software": {"version": _core.__version__, "commit": "unknown"},
             "spec": {"id": loaded.spec.id, "version": loaded.spec.version, "digest": loaded.spec.digest},
+            "capture": CAPTURE,
             "consent": {"state": "not_checked", "why": "simulated"},
             "clock": {"timebase": "arb", "source": "simulated"},
             "period_ns": loaded.period_ns,
@@ -80,7 +86,8 @@ def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_m
 
 def replay_rig(folder: Path, episode: Path) -> Path:
     """A rig file that replays every device of an episode of the simulated rig, as fast as it can."""
-    shutil.copy(CONFIGS / "sim-spec.toml", folder)
+    for name in ("sim-spec.toml", "sim-plan.toml"):
+        shutil.copy(CONFIGS / name, folder)
     devices = "".join(
         f'[[device]]\nname = "{device.name}"\ndriver = "replay"\npath = "{episode}"\npace = "fast"\n'
         for device in sim_rig().file.device

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from firsthand_edge.cli.running import RunningRig
-from firsthand_edge.cli.words import milliseconds, outcome_lines
+from firsthand_edge.cli.words import capture_words, milliseconds, outcome_lines
 from firsthand_edge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class DemoTake:
     wraps: bool = False
     """Every device's counter wraps within the take."""
     killed: bool = False
+    recaptures: int | None = None
+    """The take in whose place it is recorded, which was rejected; the others capture what the plan says."""
 
 
 TAKES = (
@@ -45,7 +47,15 @@ TAKES = (
     DemoTake(
         2, "wrist_left repeats its last picture while its stamps go on", 4.0, accepted=False, reason="picture.frozen"
     ),
-    DemoTake(3, "stereo misses the first pulse", 4.0, accepted=True, warning="trigger.first_missed", trimmed_start=1),
+    DemoTake(
+        3,
+        "stereo misses the first pulse",
+        4.0,
+        accepted=True,
+        warning="trigger.first_missed",
+        trimmed_start=1,
+        recaptures=2,
+    ),
     DemoTake(4, "wrist_right jumps by 37 s", 4.0, accepted=False, reason="stamp.tai_utc"),
     DemoTake(
         5, "the daemon is killed in mid-take and started again", 2.5, accepted=False, reason="record.torn", killed=True
@@ -92,12 +102,16 @@ def demo(
             print(f"\ntake {take.number}: {take.what}")
             title = f"take {take.number}"
             running.wait_ready()
+            capture = _instead_of(take, done)
+            episode = running.begin(number=take.number, capture=capture)
+            if captured := running.status()["capture"]:
+                print(f"  {capture_words(captured)}")
             if take.killed:
-                done.append((take, _killed(running, take, title, view)))
+                summary = _killed(running, episode, take, view)
             else:
-                summary = running.record(number=take.number, seconds=take.seconds, title=title, view=view)
-                done.append((take, summary))
-            print("\n".join(outcome_lines(done[-1][1])))
+                summary = running.finish(episode, seconds=take.seconds, title=title, view=view)
+            done.append((take, summary))
+            print("\n".join(outcome_lines(summary)))
         accepted = {s["episode"] for _, s in done if s["report"]["verdict"] == "accepted"}
         running.wait_for_store(accepted)
         leaked = _footage_in_store(running.store) - accepted
@@ -122,10 +136,20 @@ def _empty(state: Path) -> None:
     (state / MARKER).write_text("made by `firsthand-edge demo`; the next one empties this directory\n")
 
 
-def _killed(running: RunningRig, take: DemoTake, title: str, view: LiveView) -> Mapping[str, Any]:
+def _instead_of(take: DemoTake, done: list[tuple[DemoTake, Mapping[str, Any]]]) -> Mapping[str, Any] | None:
+    """What a take captures that is recorded in the place of a rejected one; None for what the plan says."""
+    if take.recaptures is None:
+        return None
+    before = next(summary for earlier, summary in done if earlier.number == take.recaptures)
+    if before["state"] == "rejected":
+        return {"recaptures": before["episode"], "outcome": "success"}
+    # Not as expected, which is told at the end; the take is made all the same.
+    return {name: value for name, value in before["capture"].items() if value is not None}
+
+
+def _killed(running: RunningRig, episode: str, take: DemoTake, view: LiveView) -> Mapping[str, Any]:
     """SIGKILLs the daemon in mid-take, starts it again and returns what it made of the torn episode."""
-    episode = running.begin(number=take.number)
-    running.watch(episode, seconds=take.seconds, title=title, view=view)
+    running.watch(episode, seconds=take.seconds, title=f"take {take.number}", view=view)
     print(f"  SIGKILL to the daemon ({running.daemon_pid}) in mid-take")
     running.kill_daemon()
     running.start_daemon()

@@ -12,6 +12,7 @@ from firsthand_edge.cli.words import milliseconds, outcome_lines
 from firsthand_edge.errors import CannotJudge
 
 if TYPE_CHECKING:
+    from firsthand_edge.spool.manifest import Manifest, SpecIdentity
     from firsthand_edge.spool.spool import Spool
 
 __all__ = ["judge", "list_", "show"]
@@ -74,34 +75,71 @@ def show(
     state: State = DEFAULT_STATE,
     json_: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Shows what an episode is bound to, its balance sheet, its figures and its reasons.
+    """Shows what an episode captured and is bound to, its balance sheet, its figures and its reasons.
 
     Exit status 0 accepted, 1 rejected, 3 not judged yet.
     """
+    from firsthand_edge.daemon.recaptures import recapture_links
+
     spool = _spool(state)
     found = spool.find(episode)
     committed = spool.committed(found)
     manifest, verdict = committed.manifest, committed.verdict
+    recaptured = recapture_links(spool).get(found.id, [])
     if json_:
         document = {
             "state": found.state.value,
+            "recaptured_by": [{"episode": name, "accepted": accepted} for name, accepted in recaptured],
             "manifest": manifest.model_dump(mode="json", by_alias=True),
             "verdict": None if verdict is None else verdict.model_dump(mode="json", by_alias=True),
         }
         print(json.dumps(document, indent=2))
     else:
-        print("\n".join(_page(found, manifest, committed)))
+        print("\n".join(_page(found, manifest, committed, recaptured)))
     if verdict is None:
         return CannotJudge.exit_status
     return 0 if verdict.accepted else 1
 
 
-def _page(found: Any, manifest: Any, committed: Any) -> list[str]:
+def _captured(manifest: Manifest, recaptured: list[tuple[str, bool]]) -> list[str]:
+    """What was captured, a line a fact."""
+    capture = manifest.capture
+    if capture is None:
+        told = "not told" if manifest.ended.how == "torn" else f"not told by {manifest.schema_}"
+        return [f"captured  {told}"]
+    lines = [
+        f"captured  task {capture.task}, cell {capture.cell}, scene {capture.scene}",
+        f"          objects {', '.join(capture.objects) or 'none'}",
+        f"          contributor {capture.contributor}, consent record {capture.consent_record or 'none'}",
+        f"          attempt {capture.attempt}, outcome {capture.outcome.value}",
+    ]
+    if capture.stage is not None or capture.batch is not None:
+        lines.append(f"          stage {capture.stage or 'not said'}, batch {capture.batch or 'not said'}")
+    if capture.recaptures is not None:
+        lines.append(f"          in the place of {capture.recaptures}")
+    for name, accepted in recaptured:
+        lines.append(f"          recaptured by {name}, which was {'' if accepted else 'not '}accepted")
+    return lines
+
+
+def _signed(spec: SpecIdentity) -> str:
+    """Who signed the spec."""
+    if spec.throw_away:
+        return "a throw-away key of this rig: nobody agreed to it"
+    return ", ".join(one.key_id for one in spec.signatures) or "nobody, as far as the manifest tells"
+
+
+def _page(found: Any, manifest: Manifest, committed: Any, recaptured: list[tuple[str, bool]]) -> list[str]:
+    take = manifest.take
     lines = [
         f"episode   {found.id}  ({found.state.value})",
-        f"take      {manifest.take.number} of rig {manifest.rig}",
+        f"take      {take.number} of rig {manifest.rig}" + (f" ({take.name})" if take.name else ""),
+        f"began     {take.claimed_utc or 'unknown'} by the host's clock, which proves nothing",
+        *_captured(manifest, recaptured),
         f"software  {manifest.software.version} ({manifest.software.commit})",
-        f"spec      {manifest.spec.id} version {manifest.spec.version}, {manifest.spec.digest}",
+        f"spec      {manifest.spec.id} version {manifest.spec.version}",
+        f"          {manifest.spec.digest}",
+        f"          signed by {_signed(manifest.spec)}",
         f"consent   {manifest.consent.state}: {manifest.consent.why}",
         f"clock     {manifest.clock.timebase}, {manifest.clock.source}",
         f"ended     {manifest.ended.how}" + (f": {manifest.ended.why}" if manifest.ended.why else ""),
@@ -136,7 +174,7 @@ def judge(
     state: State = DEFAULT_STATE,
     json_: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Judges an episode again from its evidence alone, and says whether the verdict is the same, bit for bit.
+    """Judges an episode again from its evidence alone, and says whether the verdict is the same in every field.
 
     Writes nothing. Exit status 0 accepted, 1 rejected, 3 when there is no verdict or it differs from the one on file.
     """
@@ -146,8 +184,7 @@ def judge(
     found = spool.find(episode)
     committed = spool.committed(found)
     document = judgement(found.path, committed.manifest, committed.manifest_digest)
-    data = document.document(spool.key)
-    same = committed.verdict_file is not None and (found.path / committed.verdict_file).read_bytes() == data
+    same = committed.verdict is not None and document.same_as(committed.verdict)
     if json_:
         print(json.dumps(document.report, indent=2))
     else:
@@ -155,7 +192,7 @@ def judge(
         if committed.verdict_file is None:
             print("    there is no verdict on file to compare with")
         else:
-            print(f"    {'equal to' if same else 'DIFFERS FROM'} {committed.verdict_file}, bit for bit")
+            print(f"    {'equal to' if same else 'DIFFERS FROM'} {committed.verdict_file}, in every field")
     if committed.verdict_file is not None and not same:
         raise CannotJudge(
             f"the verdict of {found.id} differs from the one on file; compare core versions "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -136,11 +137,36 @@ def live(
     if not path.exists():
         raise CannotJudge(f"no daemon publishes figures at {path}; start one, or name its state directory with --state")
     page = _core.LivePage(path)
-    view = LiveView(ceiling_ns=2_000_000)
+    now: Mapping[str, Any] = {}
+    view, shown = _view(now), None
     start = time.monotonic()
     while (seconds is None or time.monotonic() - start < seconds) and not reader_gone():
         reading = page.read()
-        title = f"take {reading['take']}" if reading["recording"] else "between takes"
-        view.show(reading, title=title, seconds=time.monotonic() - start)
+        if (state_of_page := (reading["recording"], reading["take"])) != shown:
+            now, shown = _now(path.parent), state_of_page
+            view.done()
+            view = _view(now)
+        view.show(
+            reading, title=_title(now) if reading["recording"] else "between takes", seconds=time.monotonic() - start
+        )
         time.sleep(REFRESH_S)
     return 0
+
+
+def _now(run_dir: Path) -> Mapping[str, Any]:
+    """What the daemon says beside the live page of the take that runs; nothing where it has not said anything."""
+    try:
+        now = json.loads((run_dir / "now.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return now if isinstance(now, dict) and {"number", "capture", "ceiling_ns", "sparse"} <= now.keys() else {}
+
+
+def _view(now: Mapping[str, Any]) -> LiveView:
+    """Held against the spec's ceiling; without one, against the default of sync.md section 5."""
+    return LiveView(ceiling_ns=now.get("ceiling_ns", 2_000_000), sparse=frozenset(now.get("sparse", ())))
+
+
+def _title(now: Mapping[str, Any]) -> str:
+    """Number of the take, and what it captures."""
+    return f"take {now['number']}: {now['capture']['task']}, {now['capture']['cell']}" if now else "take"

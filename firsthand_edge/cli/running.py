@@ -17,9 +17,9 @@ from firsthand_edge.cli.live import REFRESH_S, LiveView
 from firsthand_edge.daemon.control import ControlClient
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
 from firsthand_edge.errors import CannotJudge, DeviceError, DeviceSilent, DiskError, FirsthandError, StoreError
-from firsthand_edge.model import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
 __all__ = ["RunningRig"]
@@ -47,10 +47,18 @@ def _status_of(returncode: int) -> int:
 class RunningRig:
     """Owns `captured` and `uploadd` as child processes; use as a context."""
 
-    def __init__(self, rig_path: Path, state: Path) -> None:
-        self.rig: LoadedRig = load_rig(rig_path)
+    def __init__(self, rig_path: Path, state: Path, *, plan: Path | None = None) -> None:
+        """Reads rig file, spec and plan, so that their mistakes are told before anything is started.
+
+        Args:
+            rig_path: The rig file.
+            state: The state directory.
+            plan: A plan file instead of the one that the rig file names.
+        """
+        self.rig: LoadedRig = load_rig(rig_path, plan=plan)
         self.state = state
-        self._rig_path = rig_path
+        self._arguments = ["--rig", str(rig_path), "--state", str(state)]
+        self._arguments += [] if plan is None else ["--plan", str(plan)]
         self._daemon: subprocess.Popen[bytes] | None = None
         self._uploader: subprocess.Popen[bytes] | None = None
         self._control: ControlClient | None = None
@@ -96,14 +104,7 @@ class RunningRig:
     def start_daemon(self) -> None:
         """Starts `captured` and waits until it answers and is ready for a take."""
         (self.run_dir / LAST_WORDS).unlink(missing_ok=True)
-        self._daemon = self._spawn(
-            "firsthand_edge.daemon.captured",
-            "captured",
-            "--rig",
-            str(self._rig_path),
-            "--state",
-            str(self.state),
-        )
+        self._daemon = self._spawn("firsthand_edge.daemon.captured", "captured", *self._arguments)
         if self._control is None:
             self._control = ControlClient(self.run_dir)
         self.wait_ready()
@@ -139,10 +140,7 @@ class RunningRig:
 
     def view(self) -> LiveView:
         """A view of this rig's live figures. The age of what is replayed says nothing, so none of it is silent."""
-        spec = self.rig.spec
-        replayed = self.rig.file.trigger.kind == "replayed"
-        sparse = frozenset(stream.name for stream in spec.streams if replayed or stream.kind is Kind.EVENT)
-        return LiveView(ceiling_ns=spec.sync.ceiling_ns, sparse=sparse)
+        return LiveView(ceiling_ns=self.rig.spec.sync.ceiling_ns, sparse=self.rig.sparse)
 
     def start_uploader(self) -> None:
         """Starts `uploadd`, which hands accepted episodes to the rig file's store; an embedded store is made here."""
@@ -219,6 +217,11 @@ class RunningRig:
             raise DeviceError("the daemon has not been started")
         return self._control.call(command, timeout_s=timeout_s, meanwhile=self.check_daemon, **arguments)
 
+    def status(self) -> dict[str, Any]:
+        """What the daemon says of itself."""
+        status: dict[str, Any] = self.call("status", timeout_s=30.0)
+        return status
+
     @property
     def daemon_pid(self) -> int:
         """Process id of `captured`."""
@@ -233,7 +236,15 @@ class RunningRig:
             self._await_end(self._daemon)
             self._daemon = None
 
-    def record(self, *, number: int, seconds: float | None, title: str, view: LiveView) -> dict[str, Any]:
+    def record(
+        self,
+        *,
+        number: int,
+        seconds: float | None,
+        title: str,
+        view: LiveView,
+        capture: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Records one take and shows it meanwhile; returns the daemon's summary of the judged episode.
 
         Args:
@@ -241,17 +252,27 @@ class RunningRig:
             seconds: How long; None until every device says that its recording is over.
             title: Heads the live view.
             view: Where to show it.
+            capture: What is captured; None for what the plan's next take says.
         """
-        episode = self.begin(number=number)
+        return self.finish(self.begin(number=number, capture=capture), seconds=seconds, title=title, view=view)
+
+    def finish(self, episode: str, *, seconds: float | None, title: str, view: LiveView) -> dict[str, Any]:
+        """The rest of `record`, for a take that was begun."""
         still = self.watch(episode, seconds=seconds, title=title, view=view)
         # A take that the daemon had to give up is judged already.
         arguments = {} if still else {"episode": episode}
         summary: dict[str, Any] = self.call("stop_take" if still else "episode", timeout_s=120.0, **arguments)
         return summary
 
-    def begin(self, *, number: int) -> str:
-        """Arms and starts a take; returns the episode's id."""
-        episode: str = self.call("start_take", timeout_s=START_LIMIT_S, number=number)
+    def begin(self, *, number: int, capture: Mapping[str, Any] | None = None) -> str:
+        """Arms and starts a take; returns the episode's id.
+
+        Args:
+            number: Number of the take.
+            capture: What is captured; None for what the plan's next take says.
+        """
+        given = {} if capture is None else {"capture": dict(capture)}
+        episode: str = self.call("start_take", timeout_s=START_LIMIT_S, number=number, **given)
         return episode
 
     def watch(self, episode: str, *, seconds: float | None, title: str, view: LiveView) -> bool:
@@ -267,7 +288,7 @@ class RunningRig:
         while (gone := time.monotonic() - start) < (seconds if seconds is not None else float("inf")):
             self.check_daemon()
             view.show(page.read(), title=title, seconds=gone)
-            status = self.call("status", timeout_s=30.0)
+            status = self.status()
             if status["episode"] != episode:
                 view.done()
                 return False

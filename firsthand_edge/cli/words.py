@@ -9,12 +9,23 @@ from firsthand_edge.gate.wording import fixed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["milliseconds", "outcome_lines", "residual_line"]
+__all__ = ["capture_words", "milliseconds", "outcome_lines", "residual_line"]
 
 
 def milliseconds(value_ns: int | None) -> str:
     """Nanoseconds as milliseconds with three decimals, halves up, or a dash where nothing was measured."""
     return "-" if value_ns is None else f"{fixed((value_ns + 500) // 1000, places=3, keep=3)} ms"
+
+
+def capture_words(capture: Mapping[str, Any]) -> str:
+    """What a take captures, in one line."""
+    objects = f" with {' and '.join(capture['objects'])}" if capture["objects"] else ""
+    attempt = f", attempt {capture['attempt']}" if capture["attempt"] != 1 else ""
+    instead = f", in the place of {capture['recaptures']}" if capture["recaptures"] else ""
+    return (
+        f"{capture['task']}{objects}, cell {capture['cell']}, scene {capture['scene']}, by {capture['contributor']}"
+        f"{attempt}{instead}"
+    )
 
 
 def residual_line(report: Mapping[str, Any]) -> str:

@@ -18,24 +18,31 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from firsthand_edge.daemon.agenda import Agenda
+from firsthand_edge.daemon.contract import accept, different_collection
 from firsthand_edge.daemon.control import ControlServer
 from firsthand_edge.daemon.judging import judge_and_file, recover_torn, summary_of
 from firsthand_edge.daemon.notify import notify
 from firsthand_edge.daemon.owner import when_stdin_ends
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
 from firsthand_edge.daemon.takes import Rig
+from firsthand_edge.durable import replace
 from firsthand_edge.errors import DeviceError, DiskError, FirsthandError, UsageError
 from firsthand_edge.log import configure, get_logger
+from firsthand_edge.spec.capture import Outcome
 from firsthand_edge.spool.spool import open_spool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from firsthand_edge.spec.capture import Capture
 
 __all__ = ["Captured", "Phase", "main"]
 
 TICK_S = 0.05
 CHECK_S = 0.1
 LAST_WORDS = "last-words.json"
+NOW_NAME = "now.json"
 
 
 class Phase(StrEnum):
@@ -55,13 +62,23 @@ class Captured:
     """The daemon's state machine. One thread; every step is short or has a limit."""
 
     def __init__(self, rig: LoadedRig, state_dir: Path) -> None:
+        """Opens the spool and sees whether the spec is in force.
+
+        Raises:
+            SpecUnsigned: the spec is not signed by everyone who has to, or was altered since.
+            ConfigInvalid, DiskError: spool, keys or the plan's progress cannot be used.
+        """
         self._log = get_logger()
         self._loaded = rig
         self._phase = Phase.STARTING
         self._why = ""
         self._spool = open_spool(state_dir, create=True)
         self._run_dir = state_dir / "run"
-        self._rig = Rig(rig, run_dir=self._run_dir, log_dir=state_dir / "log")
+        self._contract = accept(rig, state_dir)
+        self._agenda = Agenda(rig.plan, rig.spec, self._spool, state_dir)
+        self._rig = Rig(rig, self._contract, run_dir=self._run_dir, log_dir=state_dir / "log")
+        self._capture: Capture | None = None
+        self._other_collection: str | None = None
         self._warming_since = 0.0
         self._check_at = 0.0
         self._number = 0
@@ -70,14 +87,22 @@ class Captured:
     # ---- life
 
     def start(self) -> None:
-        """Recovers what a crash left, opens every device, and starts the preview."""
+        """Recovers what a crash left, puts the spec into force, opens every device, and starts the preview."""
         self._recover()
+        self._adopt_spec()
         self._rig.open()
         self._warm()
 
     def _recover(self) -> None:
         for sentence in recover_torn(self._spool):
             self._log.warning("restart", found=sentence)
+
+    def _adopt_spec(self) -> None:
+        """From here on the chain says under which spec takes are recorded."""
+        before = self._spool.adopt_spec(self._contract.row())
+        if before is not None:
+            self._other_collection = different_collection(before.body, self._contract)
+            self._log.warning("spec", different=self._other_collection)
 
     def serve(self) -> None:
         """Answers the control socket and watches the children until told to stop."""
@@ -88,6 +113,7 @@ class Captured:
                 "start_take": self.start_take,
                 "stop_take": self.stop_take,
                 "episode": self.episode,
+                "restart_plan": self.restart_plan,
                 "shutdown": self.stop,
             },
         )
@@ -142,6 +168,7 @@ class Captured:
 
     def _warm(self) -> None:
         """Starts the preview; a device that cannot be armed makes the rig unfit until it can."""
+        self._capture = None
         self._phase, self._warming_since, self._why = Phase.WARMING, time.monotonic(), ""
         try:
             self._rig.preview()
@@ -152,7 +179,11 @@ class Captured:
     # ---- control
 
     def status(self) -> dict[str, Any]:
-        """What the daemon is doing, its children, and whether every recording that is replayed is over."""
+        """What the daemon is doing, what is captured and what comes next, its children, and under which spec.
+
+        `over`: every recording that is replayed has ended. `different_collection`: what is to be said when takes of
+        this rig were recorded under another spec before this start; None otherwise.
+        """
         return {
             "pid": os.getpid(),
             "phase": self._phase.value,
@@ -161,13 +192,22 @@ class Captured:
             "episode": self._rig.episode_id,
             "over": self._rig.over,
             "pids": self._rig.pids,
+            "capture": None if self._capture is None else self._capture.model_dump(mode="json"),
+            **self._agenda.to_json(),
+            "spec": self._contract.row(),
+            "different_collection": self._other_collection,
         }
 
-    def start_take(self, number: int | None = None) -> str:
+    def start_take(self, number: int | None = None, capture: object = None) -> str:
         """Arms every device and starts the pulses; returns the episode's id.
 
+        Args:
+            number: Of the take; one more than the last without it.
+            capture: What is captured, by field; without it, what the plan's next take says.
+
         Raises:
-            UsageError: while a take runs.
+            UsageError: while a take runs, or when nothing says what is captured.
+            CaptureInvalid: with every mistake, when what is to be captured does not fit the spec.
             DeviceError: when clocks are not settled or a device does not arm.
             DiskError: when the disk has no room or refuses.
         """
@@ -175,30 +215,51 @@ class Captured:
             raise UsageError(f"take {self._number} is running; stop it before the next")
         if self._phase is not Phase.READY:
             raise DeviceError(self._why or f"the rig is {self._phase.value} and not ready; wait until it is")
+        if not (capture is None or isinstance(capture, dict)):
+            raise UsageError(f"what is captured is told field by field, and not as {str(capture)[:60]!r}")
+        chosen = self._agenda.choose(capture)
         self._number = self._number + 1 if number is None else number
         episode = self._spool.begin(self._loaded.file.rig.id)
+        self._publish(episode.id, chosen.capture)
         try:
-            self._rig.start_take(episode, number=self._number)
+            self._rig.start_take(episode, number=self._number, capture=chosen.capture, name=chosen.name)
+            self._agenda.begun(chosen)
         except FirsthandError:
             # Whatever was written is an episode all the same: recovered, judged, kept with its reason.
             self._give_up()
             raise
-        self._phase = Phase.RECORDING
-        self._log.info("recording", episode=episode.id, number=self._number)
+        self._phase, self._capture = Phase.RECORDING, chosen.capture
+        self._log.info("recording", episode=episode.id, number=self._number, **chosen.capture.model_dump(mode="json"))
         return str(episode.id)
 
-    def stop_take(self) -> dict[str, Any]:
-        """Stops the take, seals and judges it; returns its summary (`episode`, `state`, `report`).
+    def _publish(self, episode: str, capture: Capture) -> None:
+        """Says beside the live page what is captured and what it is held against; nobody's take depends on it."""
+        now = {
+            "number": self._number,
+            "episode": episode,
+            "capture": capture.model_dump(mode="json"),
+            "ceiling_ns": self._loaded.spec.sync.ceiling_ns,
+            "sparse": sorted(self._loaded.sparse),
+        }
+        with contextlib.suppress(OSError):
+            replace(self._run_dir / NOW_NAME, json.dumps(now).encode())
+
+    def stop_take(self, outcome: str | None = None) -> dict[str, Any]:
+        """Stops the take, seals and judges it; returns its summary (`episode`, `state`, `capture`, `report`).
+
+        Args:
+            outcome: How the attempt ended, by the spec's definitions; without it, as was said at the start.
 
         Raises:
-            UsageError: when no take runs.
+            UsageError: when no take runs, or `outcome` is none of the four; a running take runs on.
             DiskError: when the disk refused; the episode is recovered as far as it is durable.
         """
         if self._phase is not Phase.RECORDING:
             raise UsageError("no take is running; start one first")
+        ended = None if outcome is None else _outcome(outcome)
         self._phase = Phase.JUDGING
         try:
-            episode, manifest = self._rig.stop_take()
+            episode, manifest = self._rig.stop_take(ended)
             summary = judge_and_file(self._spool, self._spool.seal(episode, manifest))
         except FirsthandError as exc:
             self._log.error("the take could not be sealed", error=str(exc))
@@ -215,16 +276,36 @@ class Captured:
             self._recover()
         self._warm()
 
+    def restart_plan(self) -> None:
+        """Follows the plan from its first take again.
+
+        Raises:
+            UsageError: while a take runs.
+            DiskError: when the disk refuses.
+        """
+        if self._phase is Phase.RECORDING:
+            raise UsageError(f"take {self._number} is running; stop it before the plan is begun anew")
+        self._agenda.restart()
+
     def episode(self, episode: str) -> dict[str, Any]:
         """The summary of a judged episode."""
         return summary_of(self._spool, episode)
 
 
+def _outcome(word: str) -> Outcome:
+    try:
+        return Outcome(word)
+    except ValueError as exc:
+        known = ", ".join(outcome.value for outcome in Outcome)
+        raise UsageError(f"an attempt ends as one of {known}, and not as {word!r}; the take runs on") from exc
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point: `python -m firsthand_edge.daemon.captured --rig FILE --state DIR`."""
+    """Entry point: `python -m firsthand_edge.daemon.captured --rig FILE --state DIR [--plan FILE]`."""
     parser = argparse.ArgumentParser(prog="captured", description=__doc__)
     parser.add_argument("--rig", type=Path, required=True, help="rig file")
     parser.add_argument("--state", type=Path, required=True, help="directory of spool, keys, sockets and logs")
+    parser.add_argument("--plan", type=Path, help="plan file, instead of the one that the rig file names")
     parser.add_argument("--owned", action="store_true", help="end when stdin ends, as when whoever started it is gone")
     options = parser.parse_args(arguments)
     configure(process="captured")
@@ -233,7 +314,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for directory in (run_dir, options.state / "log"):
             directory.mkdir(parents=True, exist_ok=True)
         with _alone(run_dir):
-            return _run(load_rig(options.rig), options.state, owned=options.owned)
+            return _run(load_rig(options.rig, plan=options.plan), options.state, owned=options.owned)
     except OSError as exc:
         place = exc.filename or options.state
         return _last_words(run_dir, DiskError(f"{place}: {exc.strerror}; mend the disk or choose another --state"))

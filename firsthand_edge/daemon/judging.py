@@ -14,6 +14,7 @@ from firsthand_edge.errors import (
     UsageError,
 )
 from firsthand_edge.model import DeviceInfo
+from firsthand_edge.spec.capture import Capture
 from firsthand_edge.spool.judgement import EVIDENCE_NAME, judgement
 from firsthand_edge.spool.manifest import (
     Balance,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from firsthand_edge.spool.episode import Episode
     from firsthand_edge.spool.spool import Spool
+    from firsthand_edge.spool.verdict_file import VerdictDocument
 
 __all__ = ["bind", "judge_and_file", "recover_torn", "summary_of"]
 
@@ -46,6 +48,7 @@ def bind(
     balance: Mapping[str, Balance],
     files: Mapping[str, Mapping[str, Any]],
     ended: Ended,
+    outcome: str | None = None,
     starts: Mapping[str, int] | None = None,
     recovery: Mapping[str, Any] | None = None,
 ) -> Manifest:
@@ -57,6 +60,7 @@ def bind(
         balance: Balance sheet by stream.
         files: Digests by file name.
         ended: How the take ended.
+        outcome: How the attempt ended, as was said last; None: as was said at the start.
         starts: How often each device's worker was started.
         recovery: What recovery found, for a torn take.
     """
@@ -65,7 +69,8 @@ def bind(
         rig=take["rig"],
         software=Software(**take["software"]),
         spec=SpecIdentity(**take["spec"]),
-        take=Take(number=take["number"]),
+        take=Take(number=take["number"], name=take.get("name", ""), claimed_utc=take.get("claimed_utc", "")),
+        capture=_capture(take, outcome),
         consent=Consent(**take["consent"]),
         clock=ClockIdentity(**take["clock"]),
         devices=tuple(DeviceRecord.of(d, starts=(starts or {}).get(d.name, 1)) for d in devices),
@@ -76,12 +81,20 @@ def bind(
     )
 
 
+def _capture(take: Mapping[str, Any], outcome: str | None) -> Capture | None:
+    """What the take captured; None where its description does not tell."""
+    fields = take.get("capture")
+    if fields is None:
+        return None
+    return Capture.model_validate(fields if outcome is None else {**fields, "outcome": outcome})
+
+
 def judge_and_file(spool: Spool, episode: Episode) -> dict[str, Any]:
     """Judges a sealed episode and moves it to `accepted` or `rejected`; returns its summary."""
     committed = spool.committed(episode)
     document = judgement(episode.path, committed.manifest, committed.manifest_digest)
     filed = spool.judge_done(episode, document)
-    return {"episode": filed.id, "state": filed.state.value, "report": document.report}
+    return _summary(filed, committed.manifest, document)
 
 
 def summary_of(spool: Spool, name: str) -> dict[str, Any]:
@@ -95,7 +108,12 @@ def summary_of(spool: Spool, name: str) -> dict[str, Any]:
     committed = spool.committed(episode)
     if committed.verdict is None:
         raise CannotJudge(f"episode {episode.id} is {episode.state} and not judged yet; ask again")
-    return {"episode": episode.id, "state": episode.state.value, "report": committed.verdict.report}
+    return _summary(episode, committed.manifest, committed.verdict)
+
+
+def _summary(episode: Episode, manifest: Manifest, verdict: VerdictDocument) -> dict[str, Any]:
+    capture = None if manifest.capture is None else manifest.capture.model_dump(mode="json")
+    return {"episode": episode.id, "state": episode.state.value, "capture": capture, "report": verdict.report}
 
 
 def recover_torn(spool: Spool) -> list[str]:
@@ -114,7 +132,7 @@ def recover_torn(spool: Spool) -> list[str]:
                 if not spool.standing(episode).sealed:
                     spool.seal(episode, _recovered(episode))
                 summary = judge_and_file(spool, episode)
-            except (CannotJudge, EpisodeDamaged, UsageError, ConfigInvalid) as exc:
+            except (CannotJudge, EpisodeDamaged, UsageError, ConfigInvalid, ValueError) as exc:
                 # One episode that nothing can be made of must not keep the rig from the next.
                 spool.set_aside(episode, str(exc))
                 said.append(f"episode {episode.id}: set aside: {exc}")
@@ -130,17 +148,20 @@ def _recovered(episode: Episode) -> Manifest:
     try:
         evidence = _core.read_evidence(episode.path / EVIDENCE_NAME)
     except RecordingUnreadable:
-        take, devices, balance = _unknown_take(episode), [], {}
+        take, devices, balance, outcome = _unknown_take(episode), [], {}, None
     else:
         take = json.loads(evidence["take"])
         devices = [DeviceInfo.from_json(d) for d in json.loads(evidence["devices"])]
         balance = {name: _left_balance(columns) for name, columns in evidence["samples"].items()}
+        # A take that was closed and not sealed has been told how the attempt ended.
+        outcome = None if evidence["close"] is None else json.loads(evidence["close"]).get("outcome")
     return bind(
         take=take,
         devices=devices,
         balance=balance,
         files=files,
         ended=Ended(how="torn", why="the recording was not closed; recovered at the next start"),
+        outcome=outcome,
         recovery=note,
     )
 

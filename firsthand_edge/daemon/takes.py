@@ -11,8 +11,10 @@ import contextlib
 import json
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from firsthand_edge.daemon.contract import misfits
 from firsthand_edge.daemon.judging import bind
 from firsthand_edge.daemon.software import software
 from firsthand_edge.errors import DeviceError, DiskFull, FirsthandError
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from firsthand_edge.daemon.contract import Contract
     from firsthand_edge.daemon.rig import LoadedRig
     from firsthand_edge.model import DeviceInfo
     from firsthand_edge.sensors.page import StreamCounters
+    from firsthand_edge.spec.capture import Capture, Outcome
     from firsthand_edge.spool.episode import Episode
     from firsthand_edge.spool.manifest import Manifest
     from firsthand_edge.trigger.seam import Edges, Trigger
@@ -50,8 +54,9 @@ FREE_MIN_BYTES: Final = 64 * 1024 * 1024
 class Rig:
     """Everything of a rig that runs, behind the steps of a take. One thread calls."""
 
-    def __init__(self, loaded: LoadedRig, *, run_dir: Path, log_dir: Path) -> None:
+    def __init__(self, loaded: LoadedRig, contract: Contract, *, run_dir: Path, log_dir: Path) -> None:
         self._loaded = loaded
+        self._contract = contract
         self._run_dir = run_dir
         self._log_dir = log_dir
         self._supervisor = Supervisor(loaded.file.device, run_dir=run_dir, log_dir=log_dir)
@@ -70,11 +75,13 @@ class Rig:
         """Starts the trigger, a worker a device, and the recorder, in this order; opens every device.
 
         Raises:
-            DeviceError: with what is wrong with each device that did not open.
+            DeviceError: with what is wrong with each device that did not open, or where the rig does not fit its spec.
         """
         self._trigger = self._make_trigger()
         self._devices = {device.name: device for device in self._supervisor.start(timeout_s=OPEN_LIMIT_S)}
-        self._check_streams()
+        wrong = misfits(self._loaded.spec, self._devices.values())
+        if wrong:
+            raise DeviceError(f"the rig does not fit its spec: {'; '.join(wrong)}; mend the rig file or the spec")
         self._start_recorder()
 
     def _make_trigger(self) -> Trigger:
@@ -82,16 +89,6 @@ class Rig:
             return SimulatedTrigger(self._run_dir)
         ours = next((d.path for d in self._loaded.file.device if d.driver == "replay" and not d.is_vrs), None)
         return ReplayedTrigger(self._run_dir, recording=ours)
-
-    def _check_streams(self) -> None:
-        """The spec's streams must be there, once each: a rig that lacks one is unfit before the first take."""
-        there = [stream.name for device in self._devices.values() for stream in device.streams]
-        doubled = sorted({name for name in there if there.count(name) > 1})
-        lacking = [s.name for s in self._loaded.spec.streams if s.required and s.name not in there]
-        wrong = [f"{name} comes from two devices" for name in doubled]
-        wrong += [f"no device delivers {name}, which the spec requires" for name in lacking]
-        if wrong:
-            raise DeviceError(f"the rig does not fit its spec: {'; '.join(wrong)}; mend the rig file or the spec")
 
     def _start_recorder(self) -> None:
         if self._recorder is not None:
@@ -182,8 +179,14 @@ class Rig:
 
     # ---- a take
 
-    def start_take(self, episode: Episode, *, number: int) -> None:
+    def start_take(self, episode: Episode, *, number: int, capture: Capture, name: str = "") -> None:
         """Records from now on into `episode`.
+
+        Args:
+            episode: New and empty.
+            number: Of the take, in this run of the daemon.
+            capture: What is captured.
+            name: As the plan calls the take.
 
         Raises:
             DeviceError: when a device does not arm.
@@ -194,7 +197,7 @@ class Rig:
         self._supervisor.disarm(drain_s=0.0, timeout_s=ARM_LIMIT_S)
         self._wait_end_markers()
         self._episode = episode
-        self._take = self._describe(episode, number)
+        self._take = self._describe(episode, number, capture, name)
         self._deaths.clear()
         self._ask(
             "start_take",
@@ -210,8 +213,11 @@ class Rig:
         self._arm()
         self._start_pulses(take=number)
 
-    def stop_take(self) -> tuple[Episode, Manifest]:
+    def stop_take(self, outcome: Outcome | None = None) -> tuple[Episode, Manifest]:
         """Ends the take; its files are closed and durable when this returns.
+
+        Args:
+            outcome: How the attempt ended; None: as was said at the start.
 
         Raises:
             DiskFull, DiskError: when the disk refused; what is durable stays.
@@ -233,6 +239,7 @@ class Rig:
             "stop_take",
             timeout_s=CLOSE_LIMIT_S,
             ended="stopped",
+            outcome=self._outcome(outcome),
             worker={name: _counts(row) for name, row in counters.items()},
             pulses=pulses,
         )
@@ -242,6 +249,7 @@ class Rig:
             balance=balance_sheet(counters, closed["counts"], pulses),
             files=closed["files"],
             ended=Ended(how="stopped"),
+            outcome=self._outcome(outcome),
             starts={name: 1 + count for name, count in self._deaths.items()},
         )
         episode = self._episode
@@ -258,15 +266,23 @@ class Rig:
         with contextlib.suppress(FirsthandError):
             self._start_recorder()
 
-    def _describe(self, episode: Episode, number: int) -> dict[str, Any]:
+    def _outcome(self, outcome: Outcome | None) -> str:
+        """What was said of the attempt last."""
+        said: str = (self._take or {})["capture"]["outcome"]
+        return said if outcome is None else outcome.value
+
+    def _describe(self, episode: Episode, number: int, capture: Capture, name: str) -> dict[str, Any]:
         """What the evidence says of the take from its first byte on; the manifest is made of it."""
         file, spec = self._loaded.file, self._loaded.spec
         return {
             "episode": episode.id,
             "rig": file.rig.id,
             "number": number,
+            "name": name,
+            "claimed_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "capture": capture.model_dump(mode="json"),
             "software": software(),
-            "spec": {"id": spec.id, "version": spec.version, "digest": spec.digest},
+            "spec": self._contract.identity(),
             "consent": file.consent.model_dump(),
             "clock": {
                 "timebase": file.rig.timebase,

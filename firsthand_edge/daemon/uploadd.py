@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from firsthand_edge.daemon.owner import when_stdin_ends
 from firsthand_edge.durable import disk_errors, make_folder
-from firsthand_edge.errors import FirsthandError, UsageError
+from firsthand_edge.errors import FirsthandError, KeyRotated, UsageError
 from firsthand_edge.log import configure, get_logger
 from firsthand_edge.spool.restart import finish_steps
 from firsthand_edge.spool.spool import open_spool
@@ -60,17 +60,26 @@ def _run(state: Path, store: Path, poll_s: float | None, stop: threading.Event) 
     log = get_logger()
     lock = _alone(state / "run")
     try:
-        spool = open_spool(state, create=True)
-        for found in finish_steps(spool):
-            log.warning("found at start", what=found.what, episode=found.episode, sentence=found.sentence)
-        uploader = Uploader(spool, DirectoryStore(store), stopping=stop.is_set)
+        uploader = _open(state, store, stop)
         while True:
-            done = uploader.run_once()
+            try:
+                done = uploader.run_once()
+            except KeyRotated as exc:
+                log.warning("the rig has another key; opening its spool again", why=str(exc))
+                uploader = _open(state, store, stop)
+                done = uploader.run_once()
             _tell(done)
             if poll_s is None or stop.is_set() or stop.wait(poll_s):
                 return done.failures[0][1].exit_status if done.failures and not stop.is_set() else 0
     finally:
         os.close(lock)
+
+
+def _open(state: Path, store: Path, stop: threading.Event) -> Uploader:
+    spool = open_spool(state, create=True)
+    for found in finish_steps(spool):
+        get_logger().warning("found at start", what=found.what, episode=found.episode, sentence=found.sentence)
+    return Uploader(spool, DirectoryStore(store), stopping=stop.is_set)
 
 
 def _tell(done: Pass) -> None:

@@ -8,15 +8,16 @@ live.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from firsthand_edge import _core
+from firsthand_edge.gate.figures import every
 from firsthand_edge.model import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from firsthand_edge.gate.evidence import Columns
     from firsthand_edge.gate.figures import Int64
@@ -45,7 +46,8 @@ def map_device(device: DeviceInfo, samples: Mapping[str, Columns]) -> dict[str, 
     sizes = [samples[name]["received"].size for name in names]
 
     def joined(column: str) -> Int64:
-        return np.concatenate([samples[name][column] for name in names])
+        columns = [samples[name][column] for name in names]
+        return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
     received, incarnation = joined("received"), joined("incarnation")
     ticks, arrival, domain = joined("device_ticks"), joined("arrival_ns"), joined("domain")
@@ -53,9 +55,7 @@ def map_device(device: DeviceInfo, samples: Mapping[str, Columns]) -> dict[str, 
     usable = (ticks != ABSENT) & (domain == device.domain.value)
     device_ns, clock_ns, uncertainty = (np.full(received.size, ABSENT, dtype=np.int64) for _ in range(3))
     wraps = splits = 0
-    for number in np.unique(incarnation[usable]):
-        rows = np.flatnonzero(usable & (incarnation == number))
-        rows = rows[np.argsort(received[rows], kind="stable")]
+    for rows in _incarnations(received, incarnation, usable):
         mapped = _core.map_clock(
             ticks[rows],
             arrival[rows],
@@ -69,9 +69,25 @@ def map_device(device: DeviceInfo, samples: Mapping[str, Columns]) -> dict[str, 
         device_ns[rows], clock_ns[rows], uncertainty[rows] = mapped.device_ns, mapped.rig_ns, mapped.uncertainty_ns
         wraps += mapped.wraps
         splits += int(mapped.splits.size)
-    cuts = np.cumsum(sizes)[:-1]
-    parts = zip(*(np.split(column, cuts) for column in (device_ns, clock_ns, uncertainty)), strict=True)
-    return {
-        name: Mapped(own_device, own_clock, own_u, wraps, splits)
-        for name, (own_device, own_clock, own_u) in zip(names, parts, strict=True)
-    }
+    out: dict[str, Mapped] = {}
+    end = 0
+    for name, size in zip(names, sizes, strict=True):
+        own = slice(end, end + size)
+        end += size
+        out[name] = Mapped(device_ns[own], clock_ns[own], uncertainty[own], wraps, splits)
+    return out
+
+
+def _incarnations(
+    received: Int64, incarnation: Int64, usable: np.ndarray[Any, np.dtype[np.bool_]]
+) -> Iterator[Int64 | slice]:
+    """The rows of each incarnation, by its number, in order of receipt; a slice where those are all rows."""
+    if received.size == 0:
+        return
+    single = every(incarnation == incarnation[0])
+    if single and every(usable) and every(received[1:] >= received[:-1]):
+        yield slice(None)
+        return
+    for number in np.unique(incarnation[usable]):
+        rows = np.flatnonzero(usable & (incarnation == number))
+        yield rows[np.argsort(received[rows], kind="stable")]

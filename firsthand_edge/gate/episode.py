@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from firsthand_edge.gate.figures import (
     Loss,
     Stamps,
     edges_of,
+    every,
     frozen_run,
     span_of,
 )
@@ -27,6 +28,8 @@ from firsthand_edge.gate.matching import TakeStream, match
 from firsthand_edge.model import ABSENT, Domain, Kind, StampPoint
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from firsthand_edge.gate.device_clocks import Mapped
     from firsthand_edge.gate.evidence import Columns, Evidence
     from firsthand_edge.gate.figures import Figures, Int64
@@ -37,6 +40,18 @@ if TYPE_CHECKING:
 __all__ = ["figures_of"]
 
 PICTURES = ("picture/", "video/", "raw/")
+JUDGED = (
+    "incarnation",
+    "sequence",
+    "trigger_index",
+    "device_ticks",
+    "arrival_ns",
+    "exposure_ns",
+    "domain",
+    "digest",
+    "rig_ns",
+)
+"""The columns that figures come from; the others tell how rows came in."""
 
 
 def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
@@ -75,6 +90,7 @@ def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
         edges=edges_of(evidence.edges_ns, period_ns) if evidence.edges_ns.size else None,
         torn=_torn(evidence),
         recorded=True,
+        outcome=_outcome(evidence),
         notes=notes,
     )
 
@@ -127,6 +143,14 @@ def _torn(evidence: Evidence) -> str | None:
     return "it was never closed" if evidence.close is None else None
 
 
+def _outcome(evidence: Evidence) -> str | None:
+    """How the attempt ended: as was said when the take was closed, else at its start; None where nobody said."""
+    capture = evidence.take.get("capture")
+    closed = (evidence.close or {}).get("outcome")
+    said = capture.get("outcome") if closed is None and isinstance(capture, dict) else closed
+    return said if isinstance(said, str) else None
+
+
 def _timebase(evidence: Evidence) -> str:
     """What the rig's timebase is (`ptp` or `arb`), as the take says."""
     clock = evidence.take.get("clock")
@@ -164,16 +188,20 @@ class _Reading:
     notes: list[str]
 
     def stream(self, rows: Columns, mapped: Mapped) -> TakeStream:
-        taken = rows["warmup"] == 0
-        columns = {name: column[taken] for name, column in rows.items()}
+        taken = _rows(rows["warmup"] == 0)
+        columns = {name: rows[name][taken] for name in JUDGED}
         change = self._domain_change(columns["domain"])
         stamped = columns["device_ticks"] != ABSENT
         ours = stamped & (columns["domain"] == self.device.domain.value)
         if change is not None:
             ours[change.index :] = False
-        times = self._times(columns, mapped.clock_ns[taken], ours)
-        device_ns, uncertainty = mapped.device_ns[taken][ours], mapped.uncertainty_ns[taken][ours]
-        kept = {name: column[ours] for name, column in columns.items()}
+        own = _rows(ours)
+        times = self._times(columns, mapped.clock_ns[taken], own)
+        device_ns, uncertainty = mapped.device_ns[taken][own], mapped.uncertainty_ns[taken][own]
+        kept = {name: column[own] for name, column in columns.items()}
+        incarnations = _numbers(kept["incarnation"])
+        period_ns = self._period()
+        sequence, arrival = _or_none(kept["sequence"]), _or_none(kept["arrival_ns"])
         facts = Facts(
             self.info.name,
             self.spec.kind if self.spec is not None else Kind.EVENT,
@@ -183,7 +211,12 @@ class _Reading:
             media=self.info.media,
             grade=self._grade(),
             stamp_point=self.info.stamp_point,
-            period_ns=self._period(),
+            period_ns=period_ns,
+            stamps=self._stamps(
+                device_ns, kept["incarnation"], incarnations, sequence=sequence, arrival_ns=arrival, period_ns=period_ns
+            ),
+            has_sequence=sequence is not None,
+            has_arrival=arrival is not None,
             decimate=self.spec.decimate if self.spec is not None else 1,
             reorder_bound=self.info.reorder_bound,
             span=span_of(times, silence_max_ns=self.limits.silence_max_ns),
@@ -194,12 +227,11 @@ class _Reading:
             loss=_loss(self.evidence, self.info.name),
             deaths=_deaths(self.evidence, self.device.name),
             device=self.device.name,
-            incarnations=int(np.unique(kept["incarnation"]).size),
+            incarnations=len(incarnations),
             uncertainty_ns=int(uncertainty.max()) if uncertainty.size else 0,
             wraps=mapped.wraps,
             splits=mapped.splits,
         )
-        facts = self._scanned(facts, kept, device_ns)
         return TakeStream(
             facts,
             times,
@@ -217,19 +249,19 @@ class _Reading:
         index = int(others[0])
         return DomainChange(index, declared, Domain(int(domain[index])))
 
-    def _times(self, columns: Columns, clock_ns: Int64, ours: np.ndarray[Any, np.dtype[np.bool_]]) -> Int64:
-        """Mid-exposure times, equal to the recorded ones or not judged at all."""
+    def _times(self, columns: Columns, clock_ns: Int64, own: Int64 | slice) -> Int64:
+        """Mid-exposure times of the rows `own`, equal to the recorded ones or not judged at all."""
         point = self.info.stamp_point
         # An unknown stamp point is `stamp.unverified`; its instants are matched as they stand, so that figures can be
         # shown.
         known = StampPoint.MIDDLE if point is StampPoint.UNKNOWN else point
-        times = mid_exposure(clock_ns[ours], columns["exposure_ns"][ours], known, self.info.offset_ns)
-        recorded = columns["rig_ns"][ours]
-        differs = np.flatnonzero(times != recorded)
-        if differs.size == 0:
+        times = mid_exposure(clock_ns[own], columns["exposure_ns"][own], known, self.info.offset_ns)
+        recorded = columns["rig_ns"][own]
+        if every(times == recorded):
             return times
+        differs = np.flatnonzero(times != recorded)
         first = int(differs[0])
-        index = int(np.flatnonzero(ours)[first])
+        index = int(np.arange(clock_ns.size)[own][first])
         where = (
             f"{self.info.name}: sample {index} was recorded at {int(recorded[first])} ns of rig time and its stamps "
             f"give {int(times[first])} ns ({differs.size} of {times.size} samples differ)"
@@ -261,29 +293,37 @@ class _Reading:
         known = arrival_ns != ABSENT
         if native_ptp or (arrival_ns.size and not known.any()):
             return None
-        beyond = np.where(known, times_ns - uncertainty_ns - np.where(known, arrival_ns, 0), 0)
+        beyond = times_ns - uncertainty_ns
+        beyond -= np.where(known, arrival_ns, 0)
+        beyond[~known] = 0
         late = np.flatnonzero(beyond > 0)
         return Future(int(late.size), int(late[0]), int(beyond.max())) if late.size else Future(0)
 
-    def _scanned(self, facts: Facts, kept: Columns, device_ns: Int64) -> Facts:
-        """Adds what the stream says against itself, one scan an incarnation."""
-        sequence = _or_none(kept["sequence"])
-        arrival = _or_none(kept["arrival_ns"])
+    def _stamps(
+        self,
+        device_ns: Int64,
+        incarnation: Int64,
+        incarnations: Sequence[int],
+        *,
+        sequence: Int64 | None,
+        arrival_ns: Int64 | None,
+        period_ns: int | None,
+    ) -> Stamps:
+        """What the stream says against itself, one scan an incarnation."""
         parts: list[Stamps] = []
-        for number in dict.fromkeys(kept["incarnation"].tolist()):
-            rows = np.flatnonzero(kept["incarnation"] == number)
+        for number in incarnations:
+            mine = incarnation == number
+            rows, start = _rows(mine), int(mine.argmax())
             scan = _core.scan_stamps(
                 device_ns[rows],
                 sequence=None if sequence is None else sequence[rows],
-                arrival_ns=None if arrival is None else arrival[rows],
-                period_ns=facts.period_ns,
+                arrival_ns=None if arrival_ns is None else arrival_ns[rows],
+                period_ns=period_ns,
                 tick_ns=self.tick_ns,
                 silence_max_ns=self.limits.silence_max_ns,
             )
-            parts.append(Stamps.of(scan, start=int(rows[0])))
-        return replace(
-            facts, stamps=Stamps.joined(parts), has_sequence=sequence is not None, has_arrival=arrival is not None
-        )
+            parts.append(Stamps.of(scan, start=start))
+        return Stamps.joined(parts)
 
     def _trigger_index(self, facts: Facts, index: Int64) -> Int64 | None:
         """The hardware pulse count; void for a take in which the worker was restarted (sync.md section 3.6)."""
@@ -292,6 +332,26 @@ class _Reading:
         return None if (index == ABSENT).any() else index
 
 
+def _rows(chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> Int64 | slice:
+    """The rows where `chosen` is true; a slice, which copies nothing, where they are neighbours."""
+    count = int(np.count_nonzero(chosen))
+    if count == 0:
+        return slice(0, 0)
+    first = int(chosen.argmax())
+    if every(chosen[first : first + count]):
+        return slice(first, first + count)
+    return np.flatnonzero(chosen)
+
+
+def _numbers(incarnation: Int64) -> list[int]:
+    """The incarnations of a stream, in the order in which they came."""
+    if incarnation.size and every(incarnation == incarnation[0]):
+        return [int(incarnation[0])]
+    return list(dict.fromkeys(incarnation.tolist()))
+
+
 def _or_none(column: Int64) -> Int64 | None:
     """A column that the device filled, or None."""
-    return None if column.size == 0 or (column == ABSENT).all() else column
+    if column.size == 0 or (column[0] == ABSENT and every(column == ABSENT)):
+        return None
+    return column

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from firsthand_edge import _core
 from firsthand_edge.errors import RecordingUnreadable
+from firsthand_edge.gate.figures import every
 from firsthand_edge.model import DeviceInfo
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Evidence:
         try:
             return cls(
                 take=_document(raw["take"]),
-                devices=tuple(DeviceInfo.from_json(device) for device in json.loads(raw["devices"])),
+                devices=_devices(raw["devices"]),
                 close=None if raw["close"] is None else _document(raw["close"]),
                 recovery=None if raw["recovery"] is None else _document(raw["recovery"]),
                 attachments=dict(raw["attachments"]),
@@ -88,6 +90,12 @@ class Evidence:
             ) from exc
 
 
+@lru_cache(maxsize=16)
+def _devices(text: str) -> tuple[DeviceInfo, ...]:
+    """A rig describes its devices in the same words, take after take."""
+    return tuple(DeviceInfo.from_json(device) for device in json.loads(text))
+
+
 def _document(text: str) -> dict[str, Any]:
     document = json.loads(text)
     if not isinstance(document, dict):
@@ -96,5 +104,8 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _in_order(columns: Mapping[str, Int64]) -> Columns:
-    order = np.argsort(columns["received"], kind="stable")
+    received = columns["received"]
+    if every(received[1:] >= received[:-1]):  # as the recorder wrote them
+        return {name: columns[name] for name in COLUMNS}
+    order = np.argsort(received, kind="stable")
     return {name: columns[name][order] for name in COLUMNS}

@@ -36,6 +36,8 @@ class Limits:
     overrun: int = 0
     near_ratio: Fraction = Fraction(9, 10)
     """`sync.near` warns from this share of the ceiling on."""
+    retain_failures: bool = True
+    """Whether failed and near-miss attempts are kept; without a spec nothing says that they are not."""
 
     @classmethod
     def of_spec(cls, spec: Spec) -> Self:
@@ -59,4 +61,5 @@ class Limits:
             frozen_run=rules.frozen_run_max,
             overrun=rules.overrun_max,
             near_ratio=Fraction(rules.near_ratio),
+            retain_failures=spec.reject.retain_failures,
         )

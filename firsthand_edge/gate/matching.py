@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from firsthand_edge import _core
@@ -42,6 +42,7 @@ def match(
     ticks_ns: Int64 | None = None,
     torn: str | None = None,
     recorded: bool = False,
+    outcome: str | None = None,
     notes: Sequence[str] = (),
 ) -> Figures:
     """Matches the required streams and puts all figures together.
@@ -58,6 +59,7 @@ def match(
             reference then, under the name `trigger`.
         torn: What recovery found, in words.
         recorded: Whether the streams come from an evidence file.
+        outcome: How the attempt at the task ended; None where nobody tells.
         notes: What a reader of the report should know.
 
     Raises:
@@ -72,20 +74,12 @@ def match(
         edges=edges,
         torn=torn,
         recorded=recorded,
+        outcome=outcome,
         notes=tuple(notes),
     )
     withheld = _withheld(figures, limits)
     sync = None if withheld else _measure(ordered, reference, ticks_ns, period_ns, limits)
-    return Figures(
-        reference=reference,
-        streams=figures.streams,
-        sync=sync,
-        withheld=withheld,
-        edges=edges,
-        torn=torn,
-        recorded=recorded,
-        notes=figures.notes,
-    )
+    return replace(figures, sync=sync, withheld=withheld)
 
 
 def _withheld(figures: Figures, limits: Limits) -> str | None:

@@ -61,6 +61,7 @@ def report(
         "warnings": [warning.to_json() for warning in verdict.warnings],
         "not_judged": list(verdict.not_judged),
         "notes": [*figures.notes, *_unstamped(figures)],
+        **({} if figures.outcome is None else {"outcome": figures.outcome}),
         **(bound or {}),
     }
 

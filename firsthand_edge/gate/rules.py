@@ -42,8 +42,10 @@ REJECTING: tuple[tuple[str, Rule], ...] = (
     ("sync.no_ticks", rules_sync.no_ticks),
     ("sync.missing", rules_sync.missing),
     ("sync.ceiling", rules_sync.ceiling),
+    ("take.outcome_not_retained", rules_record.outcome_not_retained),
 )
-"""Reasons come out in this order: what breaks the times themselves first, what follows from it last."""
+"""Reasons come out in this order: what breaks the times themselves first, what follows from it after that; what has
+nothing to do with the recording last."""
 
 WARNING: tuple[tuple[str, Rule], ...] = (
     ("stamp.float64", rules_stamp.float64),
@@ -105,6 +107,8 @@ def not_judged(figures: Figures, limits: Limits) -> Iterator[str]:
         yield from ("trigger.doubled", "trigger.missed", "trigger.rate")
     if not figures.recorded:
         yield "record.torn"
+    if not limits.retain_failures and figures.outcome in {None, "unstated"}:
+        yield "take.outcome_not_retained"
     judged, required = figures.judged, figures.required
     for code in ("stream.rate", "stamp.unit"):
         yield from _lacking(code, judged, lambda f: f.period_ns is not None)

@@ -1,4 +1,4 @@
-"""Rules on the recording itself: was it closed, and is everything in it that was made."""
+"""Rules on the recording itself: was it closed, is everything in it that was made, is it an attempt that is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from firsthand_edge.gate.figures import Figures, Loss
     from firsthand_edge.gate.limits import Limits
 
-__all__ = ["overrun", "torn"]
+__all__ = ["OUTCOMES_KEPT_BY_SOME", "outcome_not_retained", "overrun", "torn"]
+
+OUTCOMES_KEPT_BY_SOME = {"failure": "a failure", "near_miss": "a near-miss"}
+"""Outcomes that a spec may retain or not (`reject.retain_failures`), in words."""
 
 
 def torn(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG001 - every rule has the same two arguments
@@ -52,6 +55,23 @@ def overrun(figures: Figures, limits: Limits) -> list[Reason]:
             )
         )
     return out
+
+
+def outcome_not_retained(figures: Figures, limits: Limits) -> list[Reason]:
+    """`take.outcome_not_retained`: a failed or near-miss attempt, and the spec keeps successes only."""
+    words = OUTCOMES_KEPT_BY_SOME.get(figures.outcome or "")
+    if limits.retain_failures or words is None:
+        return []
+    return [
+        Reason(
+            "take.outcome_not_retained",
+            f"The attempt was {words}, and the spec keeps no failed or near-miss attempts (reject.retain_failures). "
+            "Nothing is wrong with the recording; the next attempt counts.",
+            measured=1,
+            limit=0,
+            unit="attempts",
+        )
+    ]
 
 
 def _slow(loss: Loss) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from firsthand_edge.errors import CannotJudge
@@ -33,6 +34,8 @@ class Judgement:
     verdict: Verdict
     report: dict[str, Any]
     """`firsthand.sync-report/1`."""
+    spec: Spec | None = None
+    """The contract that it was judged against; None where a recording was audited without one."""
 
 
 def spec_of(evidence: Evidence) -> Spec:
@@ -46,6 +49,12 @@ def spec_of(evidence: Evidence) -> Spec:
     if document is None:
         raise CannotJudge(f"the evidence carries no {SPEC_ATTACHMENT}; name a spec to judge it against")
     return parse_spec(document, place=f"{SPEC_ATTACHMENT} of the evidence")
+
+
+@lru_cache(maxsize=16)
+def _digest_of(document: bytes) -> str:
+    """A collection's episodes carry one document, byte for byte: whoever judges thousands digests it once."""
+    return parse_spec(document, place=f"{SPEC_ATTACHMENT} of the evidence").digest
 
 
 def examine(
@@ -66,6 +75,7 @@ def examine(
     """
     evidence = Evidence.read(evidence_path)
     contract = spec if spec is not None else spec_of(evidence)
+    digest = spec.digest if spec is not None else _digest_of(evidence.attachments[SPEC_ATTACHMENT])
     in_force = limits if limits is not None else Limits.of_spec(contract)
     figures = figures_of(evidence, contract, in_force)
     if figures.torn is None and torn is not None:
@@ -73,9 +83,9 @@ def examine(
     verdict = rules.apply(figures, in_force)
     bound = {
         "take": evidence.take,
-        "spec": {"id": contract.id, "version": contract.version, "digest": contract.digest},
+        "spec": {"id": contract.id, "version": contract.version, "digest": digest},
     }
-    return Judgement(figures, verdict, report(figures, verdict, in_force, bound=bound))
+    return Judgement(figures, verdict, report(figures, verdict, in_force, bound=bound), contract)
 
 
 def judge(evidence_path: Path, spec: Spec | None = None) -> dict[str, Any]:

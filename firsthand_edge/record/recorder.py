@@ -138,20 +138,25 @@ class Recorder:
         self.intake.edges(np.frombuffer(index, "<i8"), np.frombuffer(time_ns, "<i8"))
 
     def stop_take(
-        self, *, ended: str, worker: dict[str, dict[str, int]], pulses: dict[str, int | None]
+        self,
+        *,
+        ended: str,
+        worker: dict[str, dict[str, int]],
+        pulses: dict[str, int | None],
+        outcome: str | None = None,
     ) -> dict[str, Any]:
         """Closes and fsyncs the files of the take; the evidence gets the balance of its samples.
 
         Args:
             ended: How the take ended.
+            outcome: How the attempt at the task ended, as was said last; None where nobody says such a thing.
             worker: Per stream `exposures`, `sent`, `dropped_socket`, as the workers counted.
             pulses: Per stream the pulses that its device was sent; None where nobody counts.
         """
         self.intake.advance(time.monotonic_ns())  # publishes what was counted up to now
         balance = losses(worker, _core.LivePage(self._live).read()["streams"])
-        return self.intake.stop_take(
-            json.dumps({"ended": ended, "worker": worker, "pulses": pulses, "balance": balance}, sort_keys=True)
-        )
+        note = {"ended": ended, "outcome": outcome, "worker": worker, "pulses": pulses, "balance": balance}
+        return self.intake.stop_take(json.dumps(note, sort_keys=True))
 
     def status(self) -> dict[str, Any]:
         """Which clock maps are settled, the last epoch that each stream has ended, and what could not be read."""

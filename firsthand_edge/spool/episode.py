@@ -11,8 +11,8 @@ from firsthand_edge.durable import disk_errors
 from firsthand_edge.errors import EpisodeDamaged
 from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spec.signing import read_document, signature_fault
-from firsthand_edge.spool.chain import Event
 from firsthand_edge.spool.manifest import MANIFEST_NAME, Manifest
+from firsthand_edge.spool.row import Event
 from firsthand_edge.spool.states import State
 from firsthand_edge.spool.verdict_file import VerdictDocument, verdict_name
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from firsthand_edge.spool.chain import Row
+    from firsthand_edge.spool.row import Row
 
 __all__ = [
+    "EVIDENCE_NAME",
     "EVIDENCE_SIDE",
     "FOOTAGE_SIDE",
     "Committed",
@@ -31,19 +32,21 @@ __all__ = [
     "file_fault",
     "read_committed",
     "read_signed",
+    "receipt_name",
 ]
 
+EVIDENCE_NAME: Final = "evidence.mcap"
 FOOTAGE_SIDE: Final = "episodes"
 """Side of the store for accepted episodes, whole."""
 EVIDENCE_SIDE: Final = "rejected"
 """Side of the store for what may be known of rejected episodes: never footage."""
 BLOCK_BYTES: Final = 1 << 20
-LAST_EVENTS: Final[dict[str, State]] = {
-    Event.DAMAGED: State.ASIDE,
-    Event.WITHDRAWN: State.GONE,
-    Event.DISCARDED: State.GONE,
-    Event.EXPIRED: State.GONE,
-}
+REMOVALS: Final = frozenset({Event.WITHDRAWN, Event.DISCARDED, Event.EXPIRED})
+
+
+def receipt_name(number: int) -> str:
+    """The file of the n-th receipt of a store: `receipt.json`, `receipt-2.json`, ..."""
+    return "receipt.json" if number == 1 else f"receipt-{number}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +73,22 @@ class Standing:
     """It was recovered after a crash, and is never accepted, however often it is judged."""
     reported: bool = False
     """The store holds evidence, manifest and last verdict of a rejected episode."""
+    receipts: int = 0
+    """How often a store gave a receipt."""
+    removed: bool = False
+    """Its footage is removed; nothing brings it back."""
+    withdrawn: bool = False
+    """Its evidence is removed too."""
 
     @property
     def sealed(self) -> bool:
         """Whether a manifest binds it."""
         return self.manifest is not None
+
+    @property
+    def known(self) -> bool:
+        """Whether the chain says where it belongs."""
+        return self.state is not None
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Standing:
@@ -85,21 +99,31 @@ class Standing:
         return standing
 
     def after(self, row: Row) -> Standing:
-        """The standing once `row` is counted too."""
-        if row.event == Event.SEALED:
-            torn = row.body.get("torn") is True
+        """The standing once `row` is counted too. After a removal only a withdrawal still changes anything."""
+        event, body = row.event, row.body
+        if event in REMOVALS:
+            withdrawn = self.withdrawn or event == Event.WITHDRAWN
+            return replace(self, state=State.GONE, removed=True, withdrawn=withdrawn)
+        if self.removed:
+            return self
+        if event == Event.SEALED:
+            torn = body.get("torn") is True
             state = State.TORN if torn else State.SEALED
-            return replace(self, state=state, manifest=str(row.body.get("manifest")), torn=torn)
-        if row.event in {Event.JUDGED, Event.REJUDGED}:
-            state = State.ACCEPTED if row.body.get("verdict") == "accepted" else State.REJECTED
+            return replace(self, state=state, manifest=str(body.get("manifest")), torn=torn)
+        if event in {Event.JUDGED, Event.REJUDGED}:
+            state = State.ACCEPTED if body.get("verdict") == "accepted" else State.REJECTED
             return replace(
-                self, state=state, verdict=str(row.body.get("document")), judgements=self.judgements + 1, reported=False
+                self, state=state, verdict=str(body.get("document")), judgements=self.judgements + 1, reported=False
             )
-        if row.event == Event.UPLOADED:
-            whole = row.body.get("side") == FOOTAGE_SIDE
-            return replace(self, state=State.UPLOADED if whole else self.state, reported=self.reported or not whole)
-        last = LAST_EVENTS.get(row.event)
-        return self if last is None else replace(self, state=last)
+        if event == Event.UPLOADED:
+            whole = body.get("side") == FOOTAGE_SIDE
+            return replace(
+                self,
+                state=State.UPLOADED if whole else self.state,
+                reported=self.reported or not whole,
+                receipts=self.receipts + 1,
+            )
+        return replace(self, state=State.ASIDE) if event == Event.DAMAGED else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from firsthand_edge import _core
 from firsthand_edge.errors import CannotJudge, DiskError, EpisodeDamaged
@@ -11,17 +11,17 @@ from firsthand_edge.gate.figures import Figures
 from firsthand_edge.gate.limits import Limits
 from firsthand_edge.gate.report import report
 from firsthand_edge.gate.verdict import examine
+from firsthand_edge.spool.episode import EVIDENCE_NAME
 from firsthand_edge.spool.verdict_file import VerdictDocument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from firsthand_edge.model import Verdict
     from firsthand_edge.spool.manifest import Manifest
 
 __all__ = ["EVIDENCE_NAME", "judgement"]
-
-EVIDENCE_NAME: Final = "evidence.mcap"
 
 
 def judgement(folder: Path, manifest: Manifest, manifest_digest: str) -> VerdictDocument:
@@ -37,21 +37,26 @@ def judgement(folder: Path, manifest: Manifest, manifest_digest: str) -> Verdict
         EpisodeDamaged: when the evidence is not the one that the manifest binds.
     """
     _require_bound_evidence(folder, manifest)
+    recaptures: Callable[[str], bool | None]
     try:
         torn = None if manifest.recovery is None else "a crash came before it was sealed"
         examined = examine(folder / EVIDENCE_NAME, torn=torn)
-        verdict, document = examined.verdict, examined.report
+        verdict, document, contract = examined.verdict, examined.report, examined.spec
+        recaptures = _nobody_says if contract is None else contract.reject.recaptures
     except CannotJudge as exc:
         if manifest.recovery is None:
             raise
         verdict, document = _nothing_left(str(exc))
+        recaptures = _nobody_says
     return VerdictDocument.of(
         episode=manifest.episode,
         manifest=manifest_digest,
         spec=manifest.spec.digest,
         core=_core.__version__,
+        cell=None if manifest.capture is None else manifest.capture.cell,
         verdict=verdict,
         report=document,
+        recaptures=recaptures,
     )
 
 
@@ -70,6 +75,10 @@ def _require_bound_evidence(folder: Path, manifest: Manifest) -> None:
             f"{path} has digest blake3:{found} and its manifest says blake3:{bound.blake3}; "
             "it was changed after it was sealed, so nothing can be judged by it"
         )
+
+
+def _nobody_says(_code: str) -> None:
+    """No spec is left to say whether the take is recorded again."""
 
 
 def _nothing_left(why: str) -> tuple[Verdict, dict[str, Any]]:

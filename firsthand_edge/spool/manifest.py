@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from firsthand_edge.spec.capture import Capture  # noqa: TC001 - the model is made of it
 from firsthand_edge.spec.signing import document_bytes, read_document, sign_document
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from firsthand_edge.model import DeviceInfo
     from firsthand_edge.spec.keys import KeyPair
 
@@ -25,11 +28,16 @@ __all__ = [
     "Manifest",
     "Software",
     "SpecIdentity",
+    "SpecSigner",
     "StreamRecord",
     "Take",
 ]
 
 MANIFEST_NAME: Final = "manifest.json"
+SCHEMA: Final = "firsthand.manifest/2"
+OLD_SCHEMA: Final = "firsthand.manifest/1"
+NEWER: Final = (("capture",), ("spec", "signatures"), ("spec", "throw_away"), ("take", "claimed_utc"))
+"""What `firsthand.manifest/1` does not have."""
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Digest: TypeAlias = Annotated[str, Field(pattern=r"^blake3:[0-9a-f]{64}$")]
@@ -47,12 +55,24 @@ class Software(_Frozen):
     """Of the source tree; `unknown` where the installation does not tell."""
 
 
+class SpecSigner(_Frozen):
+    """One signature under the spec, as its signature file holds it (`firsthand.spec-signatures/1`)."""
+
+    key_id: str
+    public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    ed25519: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+
+
 class SpecIdentity(_Frozen):
     """Which spec the episode is measured against. The document itself is in the evidence."""
 
     id: str
     version: int
     digest: Digest
+    signatures: tuple[SpecSigner, ...] = ()
+    """Whose signatures put the spec into force on this rig; none are known of `firsthand.manifest/1`."""
+    throw_away: bool = False
+    """It was signed by a key that the rig made for itself, as simulated and replayed rigs may: nobody agreed to it."""
 
 
 class Take(_Frozen):
@@ -61,7 +81,9 @@ class Take(_Frozen):
     number: Count
     """Counts the takes of one run of the daemon from 1; 0 where a crash left nothing that tells."""
     name: str = ""
-    """As the plan calls it."""
+    """As the plan calls it; empty where no plan asked for it."""
+    claimed_utc: Annotated[str, Field(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$")] = ""
+    """Start of the take by the wall clock of the rig's host, empty where unknown. A claim, proved by nothing."""
 
 
 class Consent(_Frozen):
@@ -206,14 +228,20 @@ class Ended(_Frozen):
 
 
 class Manifest(_Frozen):
-    """The document, without its signature. `Spool.seal` signs and writes it."""
+    """The document, without its signature. `Spool.seal` signs and writes it.
 
-    schema_: Literal["firsthand.manifest/1"] = Field(default="firsthand.manifest/1", alias="schema")
+    `firsthand.manifest/1`, which has no capture, no signatures of the spec and no claimed time, is read and never
+    written.
+    """
+
+    schema_: Literal["firsthand.manifest/2", "firsthand.manifest/1"] = Field(default=SCHEMA, alias="schema")
     episode: str
     rig: str
     software: Software
     spec: SpecIdentity
     take: Take
+    capture: Capture | None = None
+    """What was captured; None only where a crash left nothing that tells, and in `firsthand.manifest/1`."""
     consent: Consent
     clock: ClockIdentity
     devices: tuple[DeviceRecord, ...]
@@ -226,7 +254,12 @@ class Manifest(_Frozen):
     """What recovery found in a torn episode; None when there was nothing to recover."""
 
     def document(self, key: KeyPair) -> bytes:
-        """The signed bytes of `manifest.json`. Raises ValueError when `recovery` holds a float."""
+        """The signed bytes of `manifest.json`.
+
+        Raises ValueError when `recovery` holds a float, and for a manifest of an old schema: it was signed long ago.
+        """
+        if self.schema_ != SCHEMA:
+            raise ValueError(f"a manifest of {self.schema_} is read and never written again; keep the file as it is")
         return document_bytes(sign_document(self.model_dump(mode="python", by_alias=True), key))
 
     @classmethod
@@ -234,9 +267,24 @@ class Manifest(_Frozen):
         """The inverse of `document`; signatures are checked elsewhere. Raises ValueError with a sentence."""
         document = read_document(data)
         document.pop("signature", None)
+        schema = document.get("schema")
+        if schema == OLD_SCHEMA:
+            _require_old(document)
         try:
             return cls.model_validate(document)
         except ValidationError as exc:
             first = exc.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise ValueError(f"does not fit firsthand.manifest/1: {place}: {first['msg']}") from exc
+            raise ValueError(
+                f"does not fit {schema if schema == OLD_SCHEMA else SCHEMA}: {place}: {first['msg']}"
+            ) from exc
+
+
+def _require_old(document: Mapping[str, Any]) -> None:
+    """Nothing of a later version may stand in a document that says it is of the old one."""
+    for place in NEWER:
+        table: Any = document
+        for part in place[:-1]:
+            table = table.get(part, {})
+        if isinstance(table, dict) and place[-1] in table:
+            raise ValueError(f"does not fit {OLD_SCHEMA}: {'.'.join(place)}: is not a field of that version")

@@ -1,7 +1,8 @@
 """After a crash: folders and chain are brought to agree, and nothing is lost, doubled, or promoted without judgement.
 
-The chain decides where an episode belongs. Documents that were durable and signed when their row was not yet appended
-are followed forward: a manifest seals, a verdict judges. What is neither is moved out of the way and reported.
+The chain decides where an episode belongs, and whether its footage is to be deleted. Documents that were durable and
+signed by the key in force when their row was not yet appended are followed forward: a manifest seals, a verdict judges.
+What is neither is moved out of the way and reported.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spool.episode import Episode, Standing, file_fault, read_committed, read_signed
 from firsthand_edge.spool.identity import EpisodeId
 from firsthand_edge.spool.manifest import MANIFEST_NAME, Manifest
+from firsthand_edge.spool.removal import purge
 from firsthand_edge.spool.states import State
 from firsthand_edge.spool.verdict_file import VerdictDocument, verdict_name
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from firsthand_edge.spool.chain import Appender
     from firsthand_edge.spool.spool import Spool
 
-__all__ = ["Found", "finish_steps", "restart"]
+__all__ = ["Found", "agree", "finish_steps", "restart"]
 
 WAITING: Final = frozenset({State.TORN, State.SEALED})
 JUDGED: Final = frozenset({State.ACCEPTED, State.REJECTED})
@@ -33,7 +35,8 @@ class Found:
     """One thing that a restart found, and what it did about it."""
 
     what: str
-    """`chain_torn`, `torn`, `step_finished`, `empty`, `leftover`, `damaged`, `doubled`, `missing`, `stranger`."""
+    """`chain_torn`, `mended`, `torn`, `step_finished`, `removed`, `empty`, `leftover`, `damaged`, `doubled`, `missing`,
+    `stranger`."""
     sentence: str
     episode: str | None = None
 
@@ -61,9 +64,14 @@ def finish_steps(spool: Spool) -> list[Found]:
 
 def _bring_to_agree(spool: Spool, *, recorder: bool) -> list[Found]:
     with spool.chain.locked() as chain:
-        run = _Restart(spool, chain, recorder=recorder)
-        run.everything()
-        return run.found
+        return agree(spool, chain, recorder=recorder)
+
+
+def agree(spool: Spool, chain: Appender, *, recorder: bool = True) -> list[Found]:
+    """`restart`, or `finish_steps` when not `recorder`, for whoever holds the chain for more."""
+    run = _Restart(spool, chain, recorder=recorder)
+    run.everything()
+    return run.found
 
 
 class _Restart:
@@ -73,17 +81,19 @@ class _Restart:
         self._spool = spool
         self._chain = chain
         self._recorder = recorder
-        self.found: list[Found] = []
+        self.found: list[Found] = [Found("mended", sentence) for sentence in spool.said]
+        spool.said.clear()
         if chain.torn is not None:
             self.found.append(Found("chain_torn", chain.torn))
 
     def everything(self) -> None:
         standings: dict[str, Standing] = {}
         forged: dict[str, int] = {}
+        ring = self._spool.chain.keyring()
         for row in self._spool.chain.rows():
             if row.episode is None:
                 continue
-            if row.signed_by(self._spool.key.public):
+            if row.signed_by(ring.at(row.n)):
                 standings[row.episode] = standings.get(row.episode, Standing()).after(row)
             else:
                 forged.setdefault(row.episode, row.n)
@@ -92,12 +102,14 @@ class _Restart:
             places.setdefault(episode.id, []).append(episode)
         for name, episodes in places.items():
             standing = standings.get(name, Standing())
-            if name in forged:
+            if standing.removed:
+                self._removed(self._single(episodes, standing), standing)
+            elif name in forged:
                 self._distrust(self._single(episodes, standing), forged[name])
-            elif self._recorder or standing.sealed:
+            elif self._recorder or standing.known:
                 self._one(self._single(episodes, standing), standing)
         for name, standing in standings.items():
-            if name not in places and standing.sealed:
+            if name not in places and standing.known:
                 self._say(
                     "missing", name, f"the chain says {standing.state}, and its folder is nowhere; nothing was done"
                 )
@@ -122,7 +134,7 @@ class _Restart:
         return keep
 
     def _one(self, episode: Episode, standing: Standing) -> None:
-        if standing.state in {State.UPLOADED, State.GONE, State.ASIDE}:
+        if standing.state in {State.UPLOADED, State.ASIDE}:
             self._settle(episode, standing.state)
             return
         self._leftovers(episode)
@@ -136,6 +148,13 @@ class _Restart:
         except EpisodeDamaged as exc:
             self._spool.append_damaged(self._chain, episode, str(exc))
             self._say("damaged", episode.id, f"set aside: {exc}")
+
+    def _removed(self, episode: Episode, standing: Standing) -> None:
+        """What its row removed is not here any more, however often it came back."""
+        episode = self._settle(episode, State.GONE)
+        deleted = purge(self._spool.root, episode.id, withdrawn=standing.withdrawn)
+        if deleted:
+            self._say("removed", episode.id, f"the chain says removed; deleted {', '.join(deleted)}")
 
     def _unsealed(self, episode: Episode) -> None:
         """No row binds it yet."""

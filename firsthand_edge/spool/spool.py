@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from firsthand_edge.durable import disk_errors, fsync_folder, make_folder, move_new, write_new
-from firsthand_edge.errors import ConfigInvalid, DiskError, EpisodeDamaged, UsageError
+from firsthand_edge.errors import ConfigInvalid, DiskError, EpisodeDamaged, KeyRotated, UsageError
 from firsthand_edge.spec.canonical import digest_bytes
-from firsthand_edge.spec.keys import KeyPair
+from firsthand_edge.spec.keys import RIG, KeyPair, mend_public, private_path
 from firsthand_edge.spec.signing import document_bytes, sign_document
-from firsthand_edge.spool.chain import Chain, Event
+from firsthand_edge.spool.chain import CHAIN_NAME, Chain, Event
 from firsthand_edge.spool.episode import (
     EVIDENCE_SIDE,
     FOOTAGE_SIDE,
@@ -23,24 +23,25 @@ from firsthand_edge.spool.episode import (
     Standing,
     file_fault,
     read_committed,
+    receipt_name,
 )
 from firsthand_edge.spool.identity import EpisodeId, next_counter
 from firsthand_edge.spool.manifest import MANIFEST_NAME
+from firsthand_edge.spool.reject_log import reject_row
+from firsthand_edge.spool.removal import purge, require_removable
+from firsthand_edge.spool.rotation import finish_rotation, unfinished
 from firsthand_edge.spool.states import State, may_move
 from firsthand_edge.spool.verdict_file import verdict_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from firsthand_edge.spool.chain import Appender
+    from firsthand_edge.spool.chain import Appender, Row
     from firsthand_edge.spool.manifest import Manifest
     from firsthand_edge.spool.verdict_file import VerdictDocument
 
-__all__ = ["RECEIPT_NAME", "Spool", "open_spool"]
-
-CHAIN_NAME: Final = "chain.jsonl"
-RECEIPT_NAME: Final = "receipt.json"
+__all__ = ["Spool", "open_spool"]
 
 
 def open_spool(state_dir: Path, *, create: bool) -> Spool:
@@ -49,41 +50,61 @@ def open_spool(state_dir: Path, *, create: bool) -> Spool:
     Args:
         state_dir: Holds `spool/` and `keys/`.
         create: Make what is not there, on a rig's first start. A key is never made beside a chain that another signed.
+            Either way a rotation of the key that a crash cut short is finished.
 
     Raises:
         UsageError: there is no spool, and none is to be made.
-        ConfigInvalid: the key is absent, unreadable, or not the one that signed the chain.
+        ConfigInvalid: the key is absent, unreadable, or not the one in force.
+        KeyRotated: the key is one that was in force before.
         DiskFull, DiskError: the disk does not obey.
     """
     root, keys = state_dir / "spool", state_dir / "keys"
     if not create and not root.is_dir():
         raise UsageError(f"{state_dir} holds no spool; name the state directory of a rig with --state")
-    first = create and not (root / CHAIN_NAME).exists()
-    return Spool(root, KeyPair.load_or_create(keys) if first else KeyPair.load(keys))
+    chain = root / CHAIN_NAME
+    with disk_errors(f"{chain} cannot be read"):
+        first = create and not chain.exists() and not private_path(keys).exists()
+    if first:
+        return Spool(root, KeyPair.load_or_create(keys))
+    said: list[str] = []
+    if unfinished(keys):
+        said = finish_rotation(keys, chain)
+    while True:
+        key = KeyPair.load(keys, RIG)
+        try:
+            spool = Spool(root, key, said=said)
+        except (ConfigInvalid, KeyRotated):
+            if KeyPair.load(keys, RIG).public == key.public:
+                raise
+            continue  # it was rotated between the two looks
+        mend_public(keys, key)
+        return spool
 
 
 class Spool:
     """The episodes of one rig, in one folder. Any number of processes may hold one; one of them records."""
 
-    def __init__(self, root: Path, key: KeyPair) -> None:
+    def __init__(self, root: Path, key: KeyPair, *, said: Sequence[str] = ()) -> None:
         """Makes the folders that are not there.
 
+        Args:
+            root: The folder.
+            key: The rig's key, which signs every row and document from now on.
+            said: What was found and mended on the way here; the next `restart` reports it.
+
         Raises:
-            ConfigInvalid: the chain was signed by another key.
-            DiskFull, DiskError: the folders cannot be made.
+            ConfigInvalid: the chain is another key's, or does not prove whose it is.
+            KeyRotated: the chain was continued by another key since.
+            DiskFull, DiskError: the folders cannot be made, the chain cannot be read.
         """
         self.root: Final = root
         self.key: Final = key
         self.chain: Final = Chain(root / CHAIN_NAME, key)
+        self.said: Final = list(said)
         with disk_errors(f"the spool {root} cannot be set up"):
             for state in State:
                 make_folder(root / state)
-        signer = self.chain.signer()
-        if signer is not None and signer != key.key_id:
-            raise ConfigInvalid(
-                str(root),
-                [f"its chain is signed by key {signer} and the key at hand is {key.key_id}; restore the rig's key"],
-            )
+        self.chain.require_key()
 
     def begin(self, rig: str) -> Episode:
         """A new, empty episode in `recording`; its number is durable before its folder exists.
@@ -93,7 +114,9 @@ class Spool:
             DiskFull, DiskError: nothing was begun.
         """
         EpisodeId.new(rig, 0)  # a bad rig id takes no number
-        seen = max((number for name in self._names() if (number := _counter(name)) is not None), default=0)
+        # Folders may have been taken away and the chain may have been lost; what either knows is not numbered again.
+        known = (*self._names(), *self.chain.names())
+        seen = max((number for name in known if (number := _counter(name)) is not None), default=0)
         name = str(EpisodeId.new(rig, next_counter(self.root / "counter", seen=seen)))
         path = self.root / State.RECORDING / name
         with disk_errors(f"the folder of episode {name} cannot be made"):
@@ -125,7 +148,15 @@ class Spool:
     def append_sealed(self, chain: Appender, episode: Episode, manifest: Manifest, digest: str) -> Episode:
         """The second half of `seal`: row and move. `chain` is held and `manifest.json` is durable."""
         torn = episode.state is State.TORN or manifest.recovery is not None
-        body = {"manifest": digest, "spec": manifest.spec.digest, "take": manifest.take.number, "torn": torn}
+        captured = manifest.capture
+        body = {
+            "cell": None if captured is None else captured.cell,
+            "manifest": digest,
+            "spec": manifest.spec.digest,
+            "take": manifest.take.number,
+            "task": None if captured is None else captured.task,
+            "torn": torn,
+        }
         chain.append(Event.SEALED, episode.id, body)
         return self.move(episode, State.TORN if torn else State.SEALED)
 
@@ -171,7 +202,7 @@ class Spool:
             "document": digest,
             "judgement": judgement,
             "manifest": verdict.manifest,
-            "reasons": verdict.reasons,
+            "reasons": [reject_row(reason, cell=verdict.cell) for reason in verdict.reasons],
             "spec": verdict.spec,
             "verdict": verdict.verdict,
         }
@@ -202,7 +233,7 @@ class Spool:
             standing = self._standing(episode)
             if standing.state is not state:
                 raise DiskError(f"episode {episode.id} is {standing.state} and not {state} any more; list the episodes")
-            self._write(episode.path, RECEIPT_NAME, data)
+            self._write(episode.path, receipt_name(standing.receipts + 1), data)
             body = {
                 "manifest": standing.manifest,
                 "receipt": digest_bytes(data),
@@ -216,15 +247,67 @@ class Spool:
         """Takes an episode out of the way whose files are not what they should be. Nothing is deleted.
 
         Raises:
+            DiskError: it is not where it was any more.
             DiskFull, DiskError: the episode is where it was.
         """
         with self.chain.locked() as chain:
+            self._require_there(episode)
             return self.append_damaged(chain, episode, why)
 
     def append_damaged(self, chain: Appender, episode: Episode, why: str) -> Episode:
         """`set_aside` while the chain is held."""
         chain.append(Event.DAMAGED, episode.id, {"was": episode.state, "why": why})
         return self.move(episode, State.ASIDE)
+
+    def remove(self, episode: Episode, event: Event, why: str) -> Episode:
+        """Removes an episode's footage, for good: it goes to `gone`, where manifest and verdicts stay.
+
+        The row is durable before anything is deleted; after a crash `restart` deletes the rest. An episode that is
+        being recorded is removed by the process that records it, once nobody writes it.
+
+        Args:
+            episode: As it lies on the disk.
+            event: WITHDRAWN (consent; its evidence goes too), DISCARDED (a person threw it away), EXPIRED (retention).
+            why: A sentence for the row.
+
+        Raises:
+            UsageError: the event removes no episode in this state (`removal.REMOVABLE`).
+            EpisodeDamaged: its retention cannot have ended, because a row that speaks of it was changed.
+            DiskFull, DiskError: where no row was written the episode is where it was; else `restart` goes on.
+        """
+        with self.chain.locked() as chain:
+            self._require_there(episode)
+            # Rows that were changed count for nothing, and must not keep a person's footage on the disk either.
+            proved, changed = self._rows(episode)
+            standing = Standing.of(proved)
+            if changed and event is Event.EXPIRED:
+                raise _changed(episode, changed[0])
+            if not changed and (standing.state or episode.state) is not episode.state:
+                raise _elsewhere(episode, standing)
+            require_removable(episode.id, episode.state, standing, event)
+            chain.append(event, episode.id, {"manifest": standing.manifest, "was": episode.state, "why": why})
+            gone = self.move(episode, State.GONE)
+            purge(self.root, episode.id, withdrawn=standing.withdrawn or event is Event.WITHDRAWN)
+            return gone
+
+    def adopt_spec(self, identity: Mapping[str, Any]) -> Row | None:
+        """Records under which spec takes are recorded from now on, unless it is the one that they were.
+
+        Args:
+            identity: `id`, `version`, `digest`, `signers` (short names of keys), `throw_away`.
+
+        Returns:
+            The row of the spec before, when it was another one: what follows is a different collection.
+
+        Raises:
+            DiskFull, DiskError: nothing was recorded.
+        """
+        with self.chain.locked() as chain:
+            before = self.chain.last_spec()
+            if before is not None and before.body.get("digest") == identity["digest"]:
+                return None
+            chain.append(Event.SPEC, None, identity)
+            return before
 
     def episodes(self, state: State | None = None) -> list[Episode]:
         """Episodes in one state or in all, by counter. Raises DiskError when a folder cannot be read."""
@@ -260,13 +343,19 @@ class Spool:
             EpisodeDamaged: such a row is there.
             DiskError: the chain cannot be read.
         """
-        rows = self.chain.rows(episode.id)
-        for row in rows:
-            if not row.signed_by(self.key.public):
-                raise EpisodeDamaged(
-                    f"chain row {row.n} of episode {episode.id} was changed; run the chain's verification"
-                )
-        return Standing.of(rows)
+        proved, changed = self._rows(episode)
+        if changed:
+            raise _changed(episode, changed[0])
+        return Standing.of(proved)
+
+    def _rows(self, episode: Episode) -> tuple[list[Row], list[Row]]:
+        """Rows of `episode` that the key in force signed, and those that say so and were changed."""
+        ring = self.chain.keyring()
+        proved: list[Row] = []
+        changed: list[Row] = []
+        for row in self.chain.rows(episode.id):
+            (proved if row.signed_by(ring.at(row.n)) else changed).append(row)
+        return proved, changed
 
     def committed(self, episode: Episode) -> Committed:
         """The documents that the chain binds `episode` to.
@@ -292,11 +381,12 @@ class Spool:
         """`standing`, and the folder is where the caller believes it."""
         standing = self.standing(episode)
         if not episode.path.is_dir() or (standing.state or episode.state) is not episode.state:
-            state = standing.state or "gone"
-            raise DiskError(
-                f"episode {episode.id} is {state} and not {episode.state} any more; list the episodes again"
-            )
+            raise _elsewhere(episode, standing)
         return standing
+
+    def _require_there(self, episode: Episode) -> None:
+        if not episode.path.is_dir():
+            raise _elsewhere(episode, Standing.of(self._rows(episode)[0]))
 
     def _write(self, folder: Path, name: str, data: bytes) -> None:
         """Writes a document that no row names yet; one that an unfinished step left is moved out of the way."""
@@ -327,6 +417,15 @@ class Spool:
 
     def _names(self) -> list[str]:
         return [name for state in State for name in self._listed(state)]
+
+
+def _changed(episode: Episode, row: Row) -> EpisodeDamaged:
+    return EpisodeDamaged(f"chain row {row.n} of episode {episode.id} was changed; run the chain's verification")
+
+
+def _elsewhere(episode: Episode, standing: Standing) -> DiskError:
+    state = standing.state or "gone"
+    return DiskError(f"episode {episode.id} is {state} and not {episode.state} any more; list the episodes again")
 
 
 def _is_folder(path: Path) -> bool:

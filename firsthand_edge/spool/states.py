@@ -24,7 +24,7 @@ class State(StrEnum):
     UPLOADED = "uploaded"
     """The store has proved that it holds the bytes."""
     GONE = "gone"
-    """Manifest and verdict are left; the footage is no longer here."""
+    """Removed: manifest and verdict are left, and the evidence unless consent was withdrawn; never footage."""
     ASIDE = "aside"
     """Its files are not what the chain says they are. Nothing reads it again; a person decides."""
 

@@ -7,7 +7,7 @@ the same file. Signed documents hold no floats: a decimal figure of the report, 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -15,13 +15,16 @@ from firsthand_edge.spec.canonical import decimal_text
 from firsthand_edge.spec.signing import document_bytes, read_document, sign_document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Self
 
     from firsthand_edge.model import Verdict
     from firsthand_edge.spec.keys import KeyPair
 
 __all__ = ["VerdictDocument", "exact", "verdict_name"]
+
+SCHEMA: Final = "firsthand.verdict/2"
+FIRST_SCHEMA: Final = "firsthand.verdict/1"
 
 
 def verdict_name(judgement: int) -> str:
@@ -44,11 +47,15 @@ def exact(value: Any) -> Any:
 
 
 class VerdictDocument(BaseModel):
-    """The document, without its signature. `Spool.judge_done` signs and writes it."""
+    """The document, without its signature. `Spool.judge_done` signs and writes it.
+
+    Since `firsthand.verdict/2` it names the cell, and each reason says whether the take is recorded again. Documents of
+    the first version, which do neither, are read and not written.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    schema_: Literal["firsthand.verdict/1"] = Field(default="firsthand.verdict/1", alias="schema")
+    schema_: Literal["firsthand.verdict/2", "firsthand.verdict/1"] = Field(default=SCHEMA, alias="schema")
     episode: str
     manifest: str
     """Digest of the bytes of `manifest.json`."""
@@ -56,8 +63,11 @@ class VerdictDocument(BaseModel):
     """Digest of the spec judged by."""
     core: str
     """Version of the measuring core."""
+    cell: str | None = None
+    """The condition cell that the manifest binds the episode to; None where it binds it to none."""
     verdict: Literal["accepted", "rejected"]
     reasons: tuple[dict[str, Any], ...] = ()
+    """Each with `recapture`: whether the spec calls for the take to be recorded again; None where no spec was left."""
     warnings: tuple[dict[str, Any], ...] = ()
     not_judged: tuple[str, ...] = ()
     report: dict[str, Any]
@@ -65,16 +75,40 @@ class VerdictDocument(BaseModel):
 
     @classmethod
     def of(
-        cls, *, episode: str, manifest: str, spec: str, core: str, verdict: Verdict, report: Mapping[str, Any]
+        cls,
+        *,
+        episode: str,
+        manifest: str,
+        spec: str,
+        core: str,
+        cell: str | None,
+        verdict: Verdict,
+        report: Mapping[str, Any],
+        recaptures: Callable[[str], bool | None],
     ) -> VerdictDocument:
-        """Binds a verdict and its report to the manifest's digest. Raises ValueError for a figure that is no number."""
+        """Binds a verdict and its report to the manifest's digest.
+
+        Args:
+            episode: Its id.
+            manifest: Digest of the manifest.
+            spec: Digest of the spec judged by.
+            core: Version of the measuring core.
+            cell: As the manifest has it.
+            verdict: What the rules said.
+            report: The figures behind it.
+            recaptures: Whether a take rejected for a code is recorded again, as the spec says.
+
+        Raises:
+            ValueError: for a figure that is no number.
+        """
         return cls(
             episode=episode,
             manifest=manifest,
             spec=spec,
             core=core,
+            cell=cell,
             verdict="accepted" if verdict.accepted else "rejected",
-            reasons=tuple(exact(reason.to_json()) for reason in verdict.reasons),
+            reasons=tuple({**exact(r.to_json()), "recapture": recaptures(r.code)} for r in verdict.reasons),
             warnings=tuple(exact(warning.to_json()) for warning in verdict.warnings),
             not_judged=verdict.not_judged,
             report=exact(dict(report)),
@@ -86,6 +120,11 @@ class VerdictDocument(BaseModel):
             raise ValueError("an accepted episode has no reasons against it")
         if not self.accepted and not self.reasons:
             raise ValueError("a rejected episode carries its reasons")
+        if self.schema_ == SCHEMA:
+            if not all(isinstance(reason.get("recapture", 0), bool | None) for reason in self.reasons):
+                raise ValueError("every reason says whether the take is recorded again")
+        elif self.cell is not None or any("recapture" in reason for reason in self.reasons):
+            raise ValueError(f"cell and recapture are no fields of {FIRST_SCHEMA}")
         return self
 
     @property
@@ -94,17 +133,33 @@ class VerdictDocument(BaseModel):
         return self.verdict == "accepted"
 
     def document(self, key: KeyPair) -> bytes:
-        """The signed bytes of the file; equal for equal documents and keys."""
+        """The signed bytes of the file; equal for equal documents and keys.
+
+        Raises ValueError for a document of the first version: it was signed long ago.
+        """
+        if self.schema_ != SCHEMA:
+            raise ValueError(f"a verdict of {self.schema_} is read and never written again; keep the file as it is")
         return document_bytes(sign_document(self.model_dump(mode="python", by_alias=True), key))
+
+    def same_as(self, other: VerdictDocument) -> bool:
+        """Whether both say the same of the same episode, whoever signed them, as far as both versions say it."""
+        return self._first_version() == other._first_version() if self.schema_ != other.schema_ else self == other
+
+    def _first_version(self) -> VerdictDocument:
+        reasons = tuple({n: v for n, v in reason.items() if n != "recapture"} for reason in self.reasons)
+        return self.model_copy(update={"schema_": FIRST_SCHEMA, "cell": None, "reasons": reasons})
 
     @classmethod
     def read(cls, data: bytes) -> VerdictDocument:
         """The inverse of `document`; signatures are checked elsewhere. Raises ValueError with a sentence."""
         document = read_document(data)
         document.pop("signature", None)
+        schema = FIRST_SCHEMA if document.get("schema") == FIRST_SCHEMA else SCHEMA
+        if ("cell" in document) != (schema == SCHEMA):
+            raise ValueError(f"does not fit {schema}: cell is {'no field of it' if 'cell' in document else 'missing'}")
         try:
             return cls.model_validate(document)
         except ValidationError as exc:
             first = exc.errors(include_url=False)[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise ValueError(f"does not fit firsthand.verdict/1: {place}: {first['msg']}") from exc
+            raise ValueError(f"does not fit {schema}: {place}: {first['msg']}") from exc

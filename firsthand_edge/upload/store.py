@@ -96,7 +96,7 @@ class Store(Protocol):
         """Keeps a copy of a rig's chain. It only ever grows: what the store saw once cannot be cut off unnoticed.
 
         Args:
-            name: Names the rig's key.
+            name: Names the key that began the chain.
             data: All rows, whole lines.
 
         Raises:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from firsthand_edge.errors import DiskError, EpisodeDamaged, FirsthandError, StoreError, StoreRefused
-from firsthand_edge.spool.episode import EVIDENCE_SIDE, FOOTAGE_SIDE, read_committed
+from firsthand_edge.spool.episode import EVIDENCE_NAME, EVIDENCE_SIDE, FOOTAGE_SIDE, read_committed
 from firsthand_edge.spool.manifest import MANIFEST_NAME
 from firsthand_edge.spool.states import State
 from firsthand_edge.upload.store import SourceChanged, StoreFile, UploadStopped
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from firsthand_edge.upload.store import Store
 
 __all__ = ["Pass", "Uploader"]
-
-EVIDENCE_NAME: Final = "evidence.mcap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,8 @@ class Uploader:
         damaged, does not keep the others back.
 
         Raises:
+            KeyRotated: the rig has another key since; open the spool again. Nothing is lost, and nothing was recorded
+                with the old key.
             DiskFull, DiskError: the spool cannot be listed.
         """
         done = Pass()
@@ -74,15 +74,22 @@ class Uploader:
         except UploadStopped:
             return False
         except (EpisodeDamaged, SourceChanged) as exc:
-            self._spool.set_aside(episode, str(exc))
-            done.set_aside.append(episode.id)
-            done.failures.append((episode.id, exc))
+            self._put_aside(episode, exc, done)
         except (StoreRefused, DiskError) as exc:
             done.failures.append((episode.id, exc))
         except StoreError as exc:
             done.failures.append((episode.id, exc))
             return False
         return True
+
+    def _put_aside(self, episode: Episode, why: FirsthandError, done: Pass) -> None:
+        try:
+            self._spool.set_aside(episode, str(why))
+        except DiskError as exc:  # it was removed, or judged again, while it was being sent
+            done.failures.append((episode.id, exc))
+        else:
+            done.set_aside.append(episode.id)
+            done.failures.append((episode.id, why))
 
     def _send_whole(self, episode: Episode) -> None:
         committed = read_committed(episode.path, self._spool.standing(episode))
@@ -110,7 +117,8 @@ class Uploader:
         try:
             with self._spool.chain.locked():
                 data = self._spool.chain.path.read_bytes()
-            self._store.mirror_chain(self._spool.key.key_id, data)
+            # Its name outlives every rotation of the rig's key: a copy goes on where it was.
+            self._store.mirror_chain(self._spool.chain.name, data)
         except (StoreError, DiskError) as exc:
             done.failures.append(("chain", exc))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.daemon.rigs import RIG, SPEC, write_rig
+from tests.daemon.rigs import PLAN, RIG, SPEC, write_rig
 from tests.simulated import record_take
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def firsthand(*arguments: object, cwd: Path | None = None, preexec=None) -> subp
 
 
 def run_rig(folder: Path, path: Path, *more: object) -> subprocess.CompletedProcess[str]:
-    return firsthand("run", "--rig", path, "--state", folder / "s", *more)
+    """One take of a rig."""
+    return firsthand("run", "--rig", path, "--state", folder / "s", "--takes", 1, *more)
 
 
 def says(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
@@ -46,7 +47,7 @@ def test_a_malformed_rig_file(tmp_path):
         tmp_path, rig=RIG.replace('timebase = "arb"', 'timebase = "local"').replace("seed = 3", "sede = 3")
     )
     done = run_rig(tmp_path, path, "--seconds", 1)
-    says(done, 4, "rig.toml has 2 mistakes", "line 5: rig.timebase", "did you mean `seed`?")
+    says(done, 4, "rig.toml has 2 mistakes", "line 4: rig.timebase", "did you mean `seed`?")
 
 
 def test_a_rig_file_that_is_no_toml(tmp_path):
@@ -62,6 +63,65 @@ def test_a_spec_that_contradicts_itself(tmp_path):
     spec = SPEC.replace('name = "wrist"', 'name = "head"') + '\n[sync]\nreference = "imu"\n'
     done = run_rig(tmp_path, write_rig(tmp_path, spec=spec), "--seconds", 1)
     says(done, 4, "spec.toml has", "head", "imu", "line")
+
+
+def test_a_spec_that_nobody_signed(tmp_path):
+    path = write_rig(tmp_path, rig=RIG.replace("throw_away_key = true", f'signers = ["{"1" * 64}"]'))
+    done = run_rig(tmp_path, path, "--seconds", 1)
+    says(done, 4, "spec.toml", "starts no takes", "test version 1 is not signed; sign it with")
+
+
+def test_a_plan_with_mistakes(tmp_path):
+    plan = PLAN.replace("pick-cup", "juggle").replace("kitchen-1", "the kitchen").replace("times = 100", "times = 0")
+    done = run_rig(tmp_path, write_rig(tmp_path, plan=plan), "--seconds", 1)
+    says(done, 4, "plan.toml has 3 mistakes", "line 4: takes[0].task", "no task `juggle`", "line 6", "line 10")
+    done = run_rig(tmp_path, write_rig(tmp_path), "--plan", tmp_path / "none.toml")
+    says(done, 4, "none.toml", "cannot be read (No such file or directory)")
+
+
+BY_COMMAND = ("--task", "pick-cup", "--cell", "daylight", "--scene", "kitchen-1", "--contributor", "c-01")
+
+
+def test_what_the_arguments_capture_is_held_against_the_spec_before_anything_starts(tmp_path):
+    path = write_rig(tmp_path)
+    done = run_rig(tmp_path, path, "--task", "juggle", "--cell", "moon", "--object", "a b", "--seconds", 1)
+    says(
+        done, 2, "has 5 mistakes", "scene: is missing", "contributor: is missing", "no task `juggle`", "no cell `moon`"
+    )
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--plan", "plan.toml", *BY_COMMAND], ["what the plan says or what --task says"]),
+        (["--again", *BY_COMMAND], ["leave out --plan and --again"]),
+        (["--recaptures", "1", "--takes", 2], ["one take stands in the place of an episode, and not 2"]),
+        ([], ["take 1 of plan.toml has no length; say how long with --seconds"]),
+        (BY_COMMAND, ["this take has no length"]),
+        ([*BY_COMMAND, "--outcome", "well"], ["outcome"]),
+        (["--takes", 0], ["--takes must be at least 1 (it is 0)"]),
+    ],
+)
+def test_what_is_captured_must_be_said_once_and_whole(tmp_path, arguments, words):
+    path = write_rig(tmp_path)
+    says(firsthand("run", "--rig", path, "--state", tmp_path / "s", *arguments, cwd=tmp_path), 2, *words)
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_rig_without_a_plan_wants_to_be_told_what_is_captured(tmp_path):
+    path = write_rig(tmp_path, rig=RIG.replace('plan = "plan.toml"\n', ""))
+    says(run_rig(tmp_path, path, "--seconds", 1), 2, "nothing says what is captured; name a plan with --plan")
+
+
+def test_an_episode_that_cannot_be_recaptured(tmp_path):
+    path = write_rig(tmp_path)
+    says(
+        run_rig(tmp_path, path, "--recaptures", "7", "--seconds", 1),
+        2,
+        "what is to be captured has 1 mistake:",
+        "recaptures: there is no episode '7'",
+    )
 
 
 def replay(path: Path) -> str:
@@ -99,7 +159,7 @@ def test_a_disk_that_takes_no_more_loses_nothing_that_was_durable(tmp_path):
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 
-    done = firsthand("run", "--rig", path, "--state", tmp_path / "s", "--seconds", 4, preexec=small_files)
+    done = firsthand("run", "--rig", path, "--state", tmp_path / "s", "--takes", 1, "--seconds", 4, preexec=small_files)
     says(done, 6, "episode.mcap")
     torn = [p.name for s in ("torn", "rejected") for p in (tmp_path / "s/spool" / s).iterdir()]
     assert len(torn) == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from firsthand_edge.cli.demo import TAKES, shortfalls
+from firsthand_edge.spool.spool import open_spool
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,6 +96,25 @@ def takes_of(parts, number):
     return [line for part in parts if part.startswith((f"{number}: ", f"{number}   ")) for line in part.splitlines()]
 
 
+def test_each_take_says_what_it_captured_and_the_third_stands_in_the_place_of_the_second(demo):
+    state, done = demo
+    spool = open_spool(state, create=False)
+    manifests = [spool.committed(episode).manifest for episode in spool.episodes()]
+    captures = [manifest.capture for manifest in manifests]
+    assert None not in captures
+    assert [(c.task, c.cell, c.outcome.value, c.attempt) for c in captures] == [
+        ("pick-cup", "daylight", "success", 1),
+        ("pour-water", "low-light", "success", 1),
+        ("pour-water", "low-light", "success", 2),
+        ("open-jar", "cluttered", "near_miss", 1),
+        ("pour-water", "failure-cases", "failure", 1),
+    ]
+    assert [c.recaptures for c in captures] == [None, None, manifests[1].episode, None, None]
+    assert all(manifest.spec.throw_away for manifest in manifests)
+    assert "pour-water with jug-2l and cup-glass, cell low-light, scene kitchen-2, by sim-b, attempt 2" in done.stdout
+    assert not list((ROOT / "configs").glob("*.sig"))
+
+
 def test_only_accepted_takes_have_footage_in_the_store(demo):
     state, _ = demo
     footage = {path.parent.name for path in (state / "store").rglob("episode.mcap")}
@@ -129,4 +149,4 @@ def test_judging_again_gives_the_same_verdict_bit_for_bit_without_footage(demo, 
         finally:
             (tmp_path / "away.mcap").rename(footage)
         assert done.returncode in (0, 1), done.stderr
-        assert "equal to verdict.json, bit for bit" in done.stdout
+        assert "equal to verdict.json, in every field" in done.stdout

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firsthand_edge.cli.running import RunningRig
+from tests.collection import COLLECTION, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SPEC = """
+SPEC = (
+    SCHEMA
+    + """
 id = "test"
 title = "Two cameras and an IMU"
 version = 1
@@ -29,12 +32,17 @@ name = "imu"
 kind = "sampled"
 rate_hz = 1000
 """
+    + COLLECTION
+)
 
 RIG = """
 [rig]
 id = "test-01"
-spec = "spec.toml"
 timebase = "arb"
+[contract]
+spec = "spec.toml"
+plan = "plan.toml"
+throw_away_key = true
 [trigger]
 kind = "simulated"
 rate_hz = 60
@@ -84,9 +92,23 @@ batch = 10
 """
 
 
-def write_rig(folder: Path, *, fault: str = "", rig: str = RIG, spec: str = SPEC) -> Path:
-    """Writes rig file and spec into `folder`; returns the rig file."""
+PLAN = """
+schema = "firsthand.plan/1"
+[[takes]]
+task = "pick-cup"
+cell = "daylight"
+scene = "kitchen-1"
+objects = ["cup-1"]
+contributor = "c-01"
+outcome = "success"
+times = 100
+"""
+
+
+def write_rig(folder: Path, *, fault: str = "", rig: str = RIG, spec: str = SPEC, plan: str = PLAN) -> Path:
+    """Writes rig file, spec and plan into `folder`; returns the rig file."""
     (folder / "spec.toml").write_text(spec)
+    (folder / "plan.toml").write_text(plan)
     path = folder / "rig.toml"
     path.write_text(rig.replace("{fault}", fault))
     return path

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 
 import pytest
 
@@ -36,6 +37,16 @@ def test_a_clean_take_is_accepted_and_every_column_of_its_balance_adds_up(tmp_pa
         assert summary["state"] == "accepted"
         manifest = spool_of(rig).committed(spool_of(rig).find(summary["episode"])).manifest
     assert manifest.consent.state == "not_checked"
+    assert manifest.capture is not None
+    assert (manifest.capture.task, manifest.capture.objects, manifest.capture.outcome) == (
+        "pick-cup",
+        ("cup-1",),
+        "success",
+    )
+    claimed = datetime.strptime(manifest.take.claimed_utc, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    assert abs((datetime.now(UTC) - claimed).total_seconds()) < 120
+    assert manifest.take.name == "plan.toml, take 1 of 100"
+    assert (manifest.spec.throw_away, len(manifest.spec.signatures)) == (True, 1)
     for name, row in manifest.balance.items():
         assert row.faults() == [], name
         assert row.exposures == row.durable > 0
@@ -100,9 +111,12 @@ def test_after_sigkill_nobody_is_left_and_the_take_is_recovered_and_rejected(tmp
         assert summary["state"] == "rejected"
         assert "record.torn" in codes(summary)
         assert summary["report"]["span"]["ticks"] > 30
+        assert summary["capture"]["task"] == "pick-cup"
         second = record(rig, number=2, seconds=1.0)
     assert second["state"] == "accepted", codes(second)
     assert [e.id for e in spool_of(rig).episodes()] == sorted([episode, second["episode"]])
+    manifest = spool_of(rig).committed(spool_of(rig).find(second["episode"])).manifest
+    assert manifest.take.name == "plan.toml, take 2 of 100"  # the torn one was begun, so it counts
 
 
 def test_the_recorders_death_tears_the_take_and_the_next_one_works(tmp_path):
@@ -156,9 +170,21 @@ def test_takes_follow_one_another(tmp_path):
         rig.call("stop_take", timeout_s=60)
 
 
-def test_a_rig_without_a_required_stream_is_unfit_before_the_first_take(tmp_path):
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        ("rig.toml", 'name = "wrist"', 'name = "elbow"', "no device delivers wrist, which the spec requires"),
+        (
+            "spec.toml",
+            'name = "wrist"\n',
+            'name = "wrist"\nstamp_domains = ["ptp"]\n',
+            "wrist of wrist is stamped by the clock `device`, and the spec takes ptp",
+        ),
+    ],
+)
+def test_a_rig_that_does_not_fit_its_spec_is_unfit_before_the_first_take(tmp_path, file, old, new, says):
     path = write_rig(tmp_path)
-    path.write_text(path.read_text().replace('name = "wrist"', 'name = "elbow"'))
+    (tmp_path / file).write_text((tmp_path / file).read_text().replace(old, new))
     done = subprocess.run(
         [sys.executable, "-m", "firsthand_edge.daemon.captured", "--rig", str(path), "--state", str(tmp_path / "s")],
         capture_output=True,
@@ -167,7 +193,7 @@ def test_a_rig_without_a_required_stream_is_unfit_before_the_first_take(tmp_path
         check=False,
     )
     assert done.returncode == 5
-    assert "no device delivers wrist, which the spec requires" in done.stderr
+    assert says in done.stderr
 
 
 def test_a_worker_that_hangs_costs_its_own_stream_only(tmp_path):

@@ -12,6 +12,7 @@ import numpy as np
 from firsthand_edge import _core
 from firsthand_edge.gate.evidence import COLUMNS, Evidence
 from firsthand_edge.model import ABSENT, Counter, DeviceInfo, Domain, StampPoint, StreamInfo
+from tests.collection import COLLECTION, SCHEMA
 
 MS = 1_000_000
 SECOND = 10**9
@@ -20,7 +21,9 @@ WARMUP = 240
 """Pulses before the take: four seconds, so that every map is settled."""
 BEGIN = 5_000_000_000_000
 
-SPEC = """
+SPEC = (
+    SCHEMA
+    + """
 id = "test"
 title = "A head and a wrist camera"
 version = 1
@@ -33,6 +36,8 @@ name = "wrist"
 kind = "triggered"
 rate_hz = 60
 """
+    + COLLECTION
+)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from firsthand_edge.gate.limits import Limits
 from firsthand_edge.gate.report import report, report_bytes
 from firsthand_edge.model import Kind
 from firsthand_edge.spec.document import parse_spec
+from tests.collection import COLLECTION, SCHEMA
 from tests.gate.making import MS, P, figures, stream, ticks
 
 TOP = (
@@ -94,7 +95,7 @@ def test_the_same_figures_are_the_same_bytes():
 
 
 def test_limits_are_the_specs():
-    document = """
+    document = f"""{SCHEMA}
 id = "x"
 title = "x"
 version = 1
@@ -123,13 +124,14 @@ kind = "triggered"
 [[streams]]
 name = "wrist"
 kind = "triggered"
-"""
+{COLLECTION.replace("retain_failures = true", "retain_failures = false")}"""
     limits = Limits.of_spec(parse_spec(document.encode(), place="a test"))
     default = Limits()
     changed = {name: getattr(limits, name) for name in Limits.__slots__}
     assert all(changed[name] != getattr(default, name) for name in Limits.__slots__), changed
     assert (limits.ceiling_ns, limits.trim_max_ns, limits.silence_max_ns) == (1_250_000, 10_000_000, 600_000_000)
     plain = document.split("[sync]", maxsplit=1)[0] + "[[streams]]" + document.split("[[streams]]", 1)[1]
+    plain = plain.replace("retain_failures = false", "retain_failures = true")
     assert Limits.of_spec(parse_spec(plain.encode(), place="a test")) == default
 
 

@@ -147,6 +147,7 @@ def test_every_rejecting_rule_can_speak():
     judge(changed(frozen=Frozen(4, 0)))
     judge(good(edges=Edges(60, P, 1, 3, 1, 3, 40 * P)))
     judge(figures(stream("head", ticks(60)), stream("wrist", np.delete(ticks(60), [9]) + 3 * MS)))
+    judge(good(outcome="failure"), retain_failures=False)
     assert spoken == {code for code, _ in rules.REJECTING}
 
 

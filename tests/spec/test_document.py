@@ -1,50 +1,45 @@
+"""The document as a whole: everything wrong with it in one go, each with its line; hostile ones end in a sentence."""
+
 from __future__ import annotations
 
+import time
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from firsthand_edge.errors import SpecInvalid
-from firsthand_edge.spec.document import Rules, Spec, StreamSpec, SyncSpec, load_spec, ms_to_ns, parse_spec
+from firsthand_edge.spec.document import Rules, Spec, SyncSpec, load_spec, parse_spec
+from tests.spec.test_digest import SMALL
+from tests.spec.whole import WHOLE, models
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-
-MINIMAL = """\
-id = "pick"
-title = "Pick and place"
-version = 1
-
-[[streams]]
-name = "head"
-kind = "triggered"
-rate_hz = 60
-
-[[streams]]
-name = "wrist"
-kind = "triggered"
-rate_hz = 60
-"""
+SECTIONS = (
+    *("population", "capture", "tasks", "cells", "axes", "streams", "reject", "acceptance"),
+    *("calibration", "delivery", "licence", "consent", "retention"),
+)
+GIVEN = {"streams", "cells", "tasks", "axes", "reject", "retention"}
+"""Those that the faulty document has."""
 
 
 def parse(text: str) -> Spec:
     return parse_spec(text.encode(), place="spec.toml")
 
 
-def mistakes(text: str) -> list[str]:
+def mistakes(text: str | bytes) -> list[str]:
+    data = text.encode() if isinstance(text, str) else text
     with pytest.raises(SpecInvalid) as caught:
-        parse(text)
+        parse_spec(data, place="spec.toml")
     assert caught.value.exit_status == 4
+    assert str(caught.value).startswith("spec.toml has ")
     return [str(m) for m in caught.value.mistakes]
 
 
 def test_defaults_are_those_of_the_definitions() -> None:
-    spec = parse(MINIMAL)
+    spec = parse(SMALL)
     assert spec.sync == SyncSpec(
         reference="head", ceiling_ms=Decimal(2), statistic="max", guard_band=False, min_ticks=30
     )
@@ -57,184 +52,191 @@ def test_defaults_are_those_of_the_definitions() -> None:
     assert (rules.frozen_run_max, rules.near_ratio) == (3, Decimal("0.9"))
 
 
-@given(st.decimals(min_value="0.001", max_value="1000000", allow_nan=False, places=5))
-def test_period_is_rounded_half_up(rate: Decimal) -> None:
-    stream = StreamSpec.model_validate({"name": "s", "kind": "sampled", "rate_hz": rate})
-    assert stream.period_ns is not None
-    exact = Fraction(10**9) / Fraction(rate)
-    assert -Fraction(1, 2) < stream.period_ns - exact <= Fraction(1, 2)
-
-
-def test_period_examples() -> None:
-    def period(rate: str) -> int | None:
-        return StreamSpec(name="s", kind="sampled", rate_hz=Decimal(rate)).period_ns  # type: ignore[arg-type]
-
-    assert [period(r) for r in ("60", "60.0", "30", "1000", "800", "59.94")] == [
-        16666667,
-        16666667,
-        33333333,
-        1000000,
-        1250000,
-        16683350,
-    ]
-    assert StreamSpec(name="s", kind="event").period_ns is None  # type: ignore[arg-type]
-
-
-def test_milliseconds_are_exact() -> None:
-    assert ms_to_ns(Decimal("0.000001")) == 1
-    with pytest.raises(ValueError, match="finer than one nanosecond"):
-        ms_to_ns(Decimal("0.0000001"))
+def test_what_is_looked_up_by_name() -> None:
+    spec = parse(WHOLE)
+    task, cell, stream = spec.task("pick-cup"), spec.cell("low-light"), spec.stream("imu")
+    assert task is not None
+    assert cell is not None
+    assert stream is not None
+    assert (task.title, cell.title, stream.name) == ("pick up cup", "Low light", "imu")
+    assert (spec.task("x"), spec.cell("x"), spec.stream("x")) == (None, None, None)
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        lambda t: "# a comment\n\n" + t.replace(" = ", "   =   "),
-        lambda t: t.replace("rate_hz = 60\n", "rate_hz = 60.000\n"),
-        lambda t: t.replace('id = "pick"\ntitle = "Pick and place"', "title = 'Pick and place'\nid = 'pick'"),
-        lambda t: t + "\n[sync]\nceiling_ms = 2.00\nmin_ticks = 30\n[rules]\nmissing_ratio_max = 0.0050\n",
-        lambda t: t.replace("head", "X").replace("wrist", "head").replace("X", "wrist"),
-        lambda t: t.replace("\n", "\r\n"),
-    ],
+    ("recapture", "again", "not_again"),
+    [("true", {"sync.ceiling"}, {"record.torn"}), ("false", {"record.torn"}, {"sync.ceiling"})],
 )
-def test_digest_survives_reformatting(change: Any) -> None:
-    assert parse(change(MINIMAL)).digest == parse(MINIMAL).digest
+def test_what_is_recorded_again(recapture: str, again: set[str], not_again: set[str]) -> None:
+    reject = parse(WHOLE.replace("recapture = true", f"recapture = {recapture}")).reject
+    assert {code for code in again | not_again if reject.recaptures(code)} == again
 
 
-def _changed_values() -> list[tuple[str, dict[str, Any]]]:
-    base = parse(MINIMAL).model_dump()
-    out: list[tuple[str, dict[str, Any]]] = []
-    for section, model in (("sync", SyncSpec), ("rules", Rules)):
-        for name in model.model_fields:
-            value = base[section][name]
-            other: Any
-            if isinstance(value, bool):
-                other = not value
-            elif isinstance(value, int):
-                other = value + 1
-            elif isinstance(value, Decimal):
-                other = value / 2
-            else:
-                other = "p99" if name == "statistic" else "wrist"
-            out.append((f"{section}.{name}", {**base, section: {**base[section], name: other}}))
-    streams = {"name": "w2", "kind": "sampled", "rate_hz": Decimal(50), "decimate": 2, "phase": 0}
-    for name, value in {**streams, "max_gap_ms": Decimal(9), "required": False}.items():
-        out.append((f"streams.{name}", {**base, "streams": [base["streams"][0], {**base["streams"][1], name: value}]}))
-    out += [(name, {**base, name: value}) for name, value in (("id", "x"), ("title", "y"), ("version", 2))]
-    return out
+def test_every_section_is_asked_for() -> None:
+    found = mistakes('schema = "firsthand.spec/1"\nid = "a"\ntitle = "b"\nversion = 1\n')
+    assert found == sorted(f"line 1: {name}: is missing; add it" for name in SECTIONS)
 
 
-@pytest.mark.parametrize(("name", "changed"), _changed_values(), ids=lambda v: v if isinstance(v, str) else "")
-def test_every_changed_criterion_changes_the_digest(name: str, changed: dict[str, Any]) -> None:
-    assert Spec.model_validate(changed).digest != parse(MINIMAL).digest
+@pytest.mark.parametrize("axis", ["scenes", "tasks", "objects", "participants"])
+def test_no_axis_is_left_out_unseen(axis: str) -> None:
+    (found,) = mistakes(SMALL.replace(f"[axes.{axis}]\ndistinct = 1\nopen = true\n", ""))
+    assert found.endswith(f": axes.{axis}: is missing; add it")
 
 
-def test_every_mistake_and_contradiction_at_once_with_its_line() -> None:
-    found = mistakes(
-        'id = "pick"\n'  # 1
-        "version = 0\n"
-        "colour = 1\n"
-        "[sync]\n"
-        'reference = "imu"\n'  # 5
-        "ceiling_ms = -1\n"
-        "[[streams]]\n"
-        'name = "head"\n'
-        'kind = "triggered"\n'
-        'rate_hz = "60"\n'  # 10
-        "[[streams]]\n"
-        'name = "imu"\n'
-        'kind = "sampled"\n'
-        "decimate = 2\n"
-        "[[streams]]\n"  # 15
-        'name = "imu"\n'
-        'kind = "event"\n'
-        "rate_hz = 3\n"
-        "max_gap_ms = 3\n"
-    )
-    assert [m.split(": ")[:2] for m in found] == [
-        ["line 1", "title"],
-        ["line 2", "version"],
-        ["line 3", "colour"],
-        ["line 6", "sync.ceiling_ms"],
-        ["line 10", "streams[0].rate_hz"],
-        ["line 11", "streams[1].rate_hz"],
-        ["line 14", "streams[1].decimate"],
-        ["line 16", "streams[2].name"],
-        ["line 18", "streams[2].rate_hz"],
-        ["line 19", "streams[2].max_gap_ms"],
+FAULTY = """\
+schema = "firsthand.spec/1"
+id = "pick"
+version = 0
+colour = 1
+
+[sync]
+reference = "imu"
+ceiling_ms = -1
+
+[[streams]]
+name = "head"
+kind = "triggered"
+rate_hz = "60"
+
+[[streams]]
+name = "imu"
+kind = "sampled"
+decimate = 2
+
+[[streams]]
+name = "imu"
+kind = "event"
+rate_hz = 3
+max_gap_ms = 3
+
+[[cells]]
+id = "day"
+title = "Day"
+condition = ""
+hours = 1
+staffing_weeks = 1
+
+[[cells]]
+id = "day"
+title = "Night"
+condition = "dark"
+hours = 0
+staffing_weeks = 1
+tasks = ["x", "x"]
+
+[[tasks]]
+id = "pick"
+verb = "pick"
+noun = "cup"
+success = "a"
+failure = "b"
+near_mis = "c"
+
+[[tasks]]
+id = "pick-2"
+verb = "<verb>"
+noun = "cup"
+success = "a"
+failure = "b"
+near_miss = "c"
+
+[axes.scenes]
+distinct = 2
+open = false
+[[axes.scenes.values]]
+id = "kitchen"
+hours = 300
+[axes.tasks]
+distinct = "many"
+open = false
+values = []
+[axes.participants]
+distinct = 1
+open = true
+
+[reject]
+recapture = true
+recapture_except = ["sync.cieling"]
+retain_failures = true
+
+[retention]
+rejected_days = 0
+uploaded_days = 1
+withdrawn_days = -1
+"""
+
+
+def test_every_mistake_contradiction_and_placeholder_at_once_with_its_line() -> None:
+    lines = FAULTY.splitlines()
+    found = mistakes(FAULTY)
+    numbers = [int(m.split(":")[0].removeprefix("line ")) for m in found]
+    assert numbers == sorted(numbers)
+    assert [(lines[n - 1], m.split(": ", 2)[1]) for n, m in zip(numbers, found, strict=True)] == [
+        *((lines[0], name) for name in sorted({*SECTIONS, "title"} - GIVEN)),
+        ("version = 0", "version"),
+        ("colour = 1", "colour"),
+        ("ceiling_ms = -1", "sync.ceiling_ms"),
+        ('rate_hz = "60"', "streams[0].rate_hz"),
+        ("[[streams]]", "streams[1].rate_hz"),
+        ("decimate = 2", "streams[1].decimate"),
+        ('name = "imu"', "streams[2].name"),
+        ("rate_hz = 3", "streams[2].rate_hz"),
+        ("max_gap_ms = 3", "streams[2].max_gap_ms"),
+        ('condition = ""', "cells[0].condition"),
+        ('id = "day"', "cells[1].id"),
+        ("hours = 0", "cells[1].hours"),
+        ('near_mis = "c"', "tasks[0].near_mis"),
+        ('verb = "<verb>"', "tasks[1].verb"),
+        ("[axes.scenes]", "axes.objects"),
+        ("distinct = 2", "axes.scenes.distinct"),
+        ('distinct = "many"', "axes.tasks.distinct"),
+        ("open = false", "axes.tasks.open"),
+        ('recapture_except = ["sync.cieling"]', "reject.recapture_except[0]"),
+        ("withdrawn_days = -1", "retention.withdrawn_days"),
     ]
-
-
-SECOND = '[[streams]]\nname = "x"\nkind = "{kind}"\n{more}\n'
+    told = "\n".join(found)
+    assert "unknown key; did you mean `near_miss`?" in told
+    assert "is not filled in yet: verb" in told
+    assert "no rule has the code `sync.cieling`; did you mean `sync.ceiling`?" in told
+    assert "asks for 2 different values, and the axis is closed with 1" in told
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("change", "sentence"),
     [
-        (
-            MINIMAL + '[sync]\nreference = "hed"\n',
-            "no stream is called `hed`; name a required triggered one: head, wrist",
-        ),
-        (
-            MINIMAL.replace('"head"\nkind = "triggered"', '"head"\nkind = "sampled"'),
-            "only a triggered stream numbers ticks",
-        ),
-        (
-            MINIMAL.replace("rate_hz = 60\n", "rate_hz = 60\nrequired = false\n", 1),
-            "not required; the reference must be",
-        ),
-        (MINIMAL.replace("rate_hz = 60\n", "rate_hz = 60\ndecimate = 2\n", 1), "the reference has one for each"),
-        (MINIMAL.replace("wrist", "head"), "`head` is there 2 times"),
-        (MINIMAL + "[sync]\nceiling_ms = 0\n", "greater than 0"),
-        (MINIMAL + "[sync]\nceiling_ms = 16.666667\n", "no residual could ever exceed it"),
-        (MINIMAL + "[sync]\nceiling_ms = 0.00000001\n", "finer than one nanosecond"),
-        (MINIMAL + '[sync]\nstatistic = "mean"\n', "'max', 'p99' or 'p99.9'"),
-        (MINIMAL + "[rules]\nmissing_ratio_max = 1.5\n", "less than or equal to 1"),
-        (MINIMAL + "[rules]\nmissing_run_max = 2.5\n", "integer"),
-        (MINIMAL + "[rules]\nmissing_run_max = true\n", "integer"),
-        (MINIMAL + "[rules]\nsilence_max_ms = 16\n", "already breaks rules.silence_max_ms"),
-        (MINIMAL + "[rules]\nmising_ratio_max = 0\n", "unknown key"),
-        (MINIMAL + SECOND.format(kind="sampled", more="rate_hz = 9\ndecimate = 2"), "is for triggered streams"),
-        (MINIMAL + SECOND.format(kind="sampled", more=""), "sampled and required, so its rate must be stated"),
-        (MINIMAL + SECOND.format(kind="interpolated", more=""), "add rate_hz, or max_gap_ms"),
-        (
-            MINIMAL + SECOND.format(kind="interpolated", more="rate_hz = 60\nmax_gap_ms = 9"),
-            "every tick would be missing",
-        ),
-        (
-            MINIMAL + SECOND.format(kind="triggered", more="decimate = 2\nphase = 2"),
-            "must be below decimate, which is 2",
-        ),
-        (MINIMAL + SECOND.format(kind="triggered", more="rate_hz = 30"), "does not follow `head` at 60 Hz"),
-        (MINIMAL + SECOND.format(kind="triggered", more="max_gap_ms = 30"), "is for interpolated streams"),
-        (MINIMAL + SECOND.format(kind="event", more="rate_hz = 30"), "holds events, which have no rate"),
-        (MINIMAL + SECOND.format(kind="dance", more=""), "'triggered', 'sampled', 'interpolated' or 'event'"),
-        (MINIMAL + SECOND.format(kind="event", more="").replace('"x"', '"a/b"'), "pattern"),
-        (MINIMAL[: MINIMAL.rindex("[[streams]]")], "a residual needs a second triggered or sampled stream"),
-        ('id = "a"\ntitle = "b"\nversion = 1\nstreams = []\n', "at least 1 item"),
-        ('id = "a"\nid = "b"\n', "is not TOML"),
+        (("firsthand.spec/1", "firsthand.spec/9"), "line 1: schema: input should be 'firsthand.spec/1'"),
+        (('schema = "firsthand.spec/1"\n', ""), "schema: is missing; add it"),
+        (("version = 1", "version = 1.0"), "version: input should be a valid integer"),
+        (('id = "small"', 'id = "../small"'), "pattern"),
+        (('title = "Small"', 'title = "a\\u001bb"'), "title: holds the control character U+001B"),
+        (('title = "Small"', "title = 2026-01-01"), "title: input should be a valid string"),
+        (("every_session = true", "every_session = 1"), "every_session: input should be a valid boolean"),
+        (("inspected_ratio = 1", "inspected_ratio = 0"), "greater than 0"),
+        (("inspected_ratio = 1", "inspected_ratio = 1.5"), "less than or equal to 1"),
+        (("distinct = 1", "distinct = 0"), "greater than or equal to 1"),
+        (('language = "en"', 'language = "English!"'), "pattern"),
+        (('format = "mcap"', 'format = "floppy"'), "'rlds', 'lerobot', 'webdataset', 'hdf5', 'zarr', 'rerun', 'mcap'"),
+        (('bystanders = "none"', 'bystanders = "some"'), "'none', 'consented' or 'anonymized'"),
+        (('purposes = ["training of robots"]', "purposes = []"), "at least 1 item"),
+        (("reprojection_px_max = 1\n", "reprojection_px_max = 0\n"), "greater than 0"),
+        (("age_hours_max = 24", "age_hours_max = inf"), "must be a finite number"),
+        (("hours = 10", "hours = 1e999999999"), "is too large"),
+        (("hours = 10", "hours = 1e-999999999"), "is too fine"),
+        (("[retention]", "[[retention]]"), "retention: input should be"),
+        (("rejected_days = 7", "rejected_days = 40000"), "less than or equal to 36500"),
     ],
 )
-def test_contradictions(text: str, sentence: str) -> None:
-    found = mistakes(text)
+def test_a_mistake_is_one_sentence_at_its_place(change: tuple[str, str], sentence: str) -> None:
+    assert change[0] in SMALL
+    found = mistakes(SMALL.replace(*change))
     assert any(sentence in m for m in found), found
-
-
-def test_events_and_loose_streams_need_no_rate() -> None:
-    parse(MINIMAL + SECOND.format(kind="event", more=""))
-    parse(MINIMAL + SECOND.format(kind="sampled", more="required = false"))
-    parse(MINIMAL + SECOND.format(kind="interpolated", more="max_gap_ms = 30"))
-    parse(MINIMAL + SECOND.format(kind="triggered", more="rate_hz = 30\ndecimate = 2\nphase = 1"))
-
-
-def test_floats_cannot_be_exact_and_are_refused() -> None:
-    with pytest.raises(ValidationError, match="must be a number, exactly as written"):
-        SyncSpec(ceiling_ms=2.5)  # type: ignore[arg-type]
+    assert all(m.startswith("line ") for m in found)
 
 
 def test_absent_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SpecInvalid, match=r"cannot be read \(No such file or directory\)"):
         load_spec(tmp_path / "absent.toml")
+    with pytest.raises(SpecInvalid, match=r"cannot be read \(Is a directory\)"):
+        load_spec(tmp_path)
 
 
 def test_the_simulated_rig_s_spec() -> None:
@@ -252,6 +254,10 @@ def test_the_simulated_rig_s_spec() -> None:
         "contact": ("event", None, 1),
         "action": ("event", None, 1),
     }
+    assert {s.name for s in spec.streams if s.provenance == "live"} == {"hand_pose", "contact", "action"}
+    assert {task.id for task in spec.tasks} == {"pick-cup", "pour-water", "open-jar"}
+    assert {cell.id for cell in spec.cells} == {"daylight", "low-light", "cluttered", "failure-cases"}
+    assert (spec.axes.scenes.open, spec.axes.tasks.open, spec.axes.participants.open) == (True, False, True)
 
 
 def test_the_replayed_recording_s_spec() -> None:
@@ -260,6 +266,13 @@ def test_the_replayed_recording_s_spec() -> None:
     assert spec.sync.min_ticks == 3
     assert {s.name for s in spec.required} == {"214-1", "1201-1", "1201-2", "211-1", "1202-1", "1202-2"}
     assert {s.name for s in spec.streams if not s.required} == {"1203-1", "247-1", "285-1", "285-2"}
+    assert [task.id for task in spec.tasks] == ["replay-recording"]
+    assert [cell.id for cell in spec.cells] == ["recorded"]
+
+
+def test_everything_is_frozen() -> None:
+    assert all(model.model_config["frozen"] for model in models(Spec))
+    assert all(model.model_config["extra"] == "forbid" for model in models(Spec))
 
 
 @given(st.text())
@@ -267,3 +280,36 @@ def test_any_text_gives_a_sentence(text: str) -> None:
     with pytest.raises(SpecInvalid) as caught:
         parse_spec(b"= " + text.encode("utf-8", "surrogatepass"), place="any")
     assert caught.value.mistakes
+
+
+HOSTILE = {
+    "nested arrays": 'id = "a"\nx = ' + "[" * 100_000 + "]" * 100_000,
+    "nested tables": 'id = "a"\nx = ' + "{a=" * 50_000 + "1" + "}" * 50_000,
+    "a deep key": "x" + ".x" * 50_000 + " = 1",
+    "a deep quoted key": '"x"' + '. "x"' * 50_000 + " = 1",
+    "a long word": "x" * 1_000_000,
+    "a deep header": "[x" + ".x" * 50_000 + "]",
+    "a long integer": f"version = {'9' * 100_000}",
+    "a long decimal": f"version = 0.{'9' * 100_000}",
+    "a long text": f'title = "{"a" * 900_000}"',
+    "unknown keys": "".join(f"k{i} = 1\n" for i in range(60_000)),
+    "tasks": SMALL + '[[tasks]]\nid = "a"\n' * 30_000,
+    "equal tasks": SMALL + 3000 * SMALL[SMALL.index("[[tasks]]") : SMALL.index("[[cells]]")],
+    "many values": SMALL + "[[axes.scenes.values]]\n" * 30_000,
+    "placeholders": SMALL + '[["<a>"]]\n' + "".join(f'k{i} = "<b>"\n' for i in range(40_000)),
+    "a list of codes": SMALL.replace("recapture = true", f"recapture = true\nrecapture_except = {['x.y'] * 60_000}"),
+    "lines of one value": SMALL.replace("recapture = true", "x = [\n" + "1,\n" * 200_000 + "]"),
+    "not UTF-8": b"\xff" * 100_000,
+    "zeros": bytes(100_000),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_documents_end_in_a_sentence(name: str) -> None:
+    data: Any = HOSTILE[name]
+    data = data.encode() if isinstance(data, str) else data
+    started = time.process_time()
+    with pytest.raises(SpecInvalid) as caught:
+        parse_spec(data, place="spec.toml")
+    assert len(str(caught.value)) < 100_000
+    assert time.process_time() - started < 10

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
 """Where many crashes are tried: a SIGKILL cannot tell a disk from memory, and fsync costs nothing there."""
 
-CALLS = ("open", "write", "fsync", "replace", "rename", "link", "unlink", "mkdir", "rmdir", "ftruncate")
+CALLS = ("open", "write", "pwrite", "fsync", "replace", "rename", "link", "unlink", "mkdir", "rmdir", "ftruncate")
 
 
 class Killer:
@@ -27,7 +27,7 @@ class Killer:
 
     def arm(self) -> None:
         for name in CALLS:
-            setattr(os, name, self._deadly(getattr(os, name), half=name == "write"))
+            setattr(os, name, self._deadly(getattr(os, name), half=name in {"write", "pwrite"}))
 
         class Libc:
             renameat2 = staticmethod(self._deadly(durable._libc.renameat2, half=False))
@@ -38,8 +38,8 @@ class Killer:
         def call(*arguments: Any, **named: Any) -> Any:
             if self.calls == self.at:
                 if half:
-                    descriptor, data = arguments
-                    real(descriptor, data[: len(data) // 2])
+                    descriptor, data, *place = arguments
+                    real(descriptor, data[: len(data) // 2], *place)
                 os.kill(os.getpid(), signal.SIGKILL)
             self.calls += 1
             return real(*arguments, **named)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from blake3 import blake3
 
 from firsthand_edge.model import Reason, Verdict
+from firsthand_edge.spec.capture import Capture
 from firsthand_edge.spool.manifest import (
     Balance,
     ClockIdentity,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 SPEC_DIGEST = "blake3:" + "5" * 64
 FOOTAGE = b"footage that is a little longer than nothing " * 40
+CAPTURE = Capture(task="pour-kettle", cell="daylight", scene="kitchen-1", contributor="p-01")
 TORN = Reason(code="record.torn", sentence="the take was cut short")
 
 
@@ -51,6 +53,7 @@ def manifest(episode: Episode, *, recovery: dict[str, Any] | None = None, **chan
         "software": Software(version="0.1.0", commit="unknown"),
         "spec": SpecIdentity(id="sim-kitchen", version=1, digest=SPEC_DIGEST),
         "take": Take(number=1),
+        "capture": CAPTURE,
         "consent": Consent(state="not_checked", why="simulated"),
         "clock": ClockIdentity(timebase="arb", source="simulated"),
         "devices": (),
@@ -68,6 +71,8 @@ def verdict(spool: Spool, episode: Episode, *reasons: Reason, **changes: Any) ->
         "manifest": spool.committed(episode).manifest_digest,
         "spec": SPEC_DIGEST,
         "core": "0.1.0",
+        "cell": CAPTURE.cell,
+        "recaptures": lambda code: code != "record.torn",
         "verdict": Verdict(accepted=not reasons, reasons=reasons),
         "report": {"schema": "firsthand.sync-report/1", "streams": {"head": {"rate_hz": 59.99}}},
     }

@@ -14,11 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firsthand_edge.spec.keys import KeyPair
-from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spec.keys import KeyPair, private_path
+from firsthand_edge.spool.chain import Event, read_rows
+from firsthand_edge.spool.chain_check import check_chain
 from firsthand_edge.spool.episode import file_fault
+from firsthand_edge.spool.folder_check import check_folders
+from firsthand_edge.spool.keyring import KeyRing
 from firsthand_edge.spool.restart import restart
-from firsthand_edge.spool.spool import Spool
+from firsthand_edge.spool.rotation import rotate
+from firsthand_edge.spool.spool import Spool, open_spool
 from firsthand_edge.spool.states import State
 from firsthand_edge.upload.directory import DirectoryStore
 from firsthand_edge.upload.uploader import Uploader
@@ -28,9 +32,8 @@ from tests.spool.takes import FOOTAGE, TORN, manifest, record, verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEY = KeyPair.generate()
 _write = os.write  # the ledger is not on the disk, so the killer does not count it
-RANK = [State.RECORDING, State.TORN, State.SEALED, State.ACCEPTED, State.REJECTED, State.UPLOADED]
+RANK = [State.RECORDING, State.TORN, State.SEALED, State.ACCEPTED, State.REJECTED, State.UPLOADED, State.GONE]
 
 
 class Ledger:
@@ -49,10 +52,11 @@ class Ledger:
 
 
 def day(root: Path, ledger: Ledger, takes: int = 2) -> None:
-    """Takes, alternately good and bad, each sealed, judged and sent."""
-    spool = Spool(root / "spool", KEY)
+    """Takes, alternately good and bad, each sealed, judged and sent; what was sent is removed, and the key rotated."""
+    spool = open_spool(root, create=True)
     store = DirectoryStore(root / "store")
     recover(spool)
+    spool.adopt_spec({"id": "kitchen", "version": 1, "digest": "blake3:1", "signers": [], "throw_away": True})
     for number in range(takes):
         episode = spool.begin("sim")
         ledger.tell(episode.id, episode.state)
@@ -66,6 +70,13 @@ def day(root: Path, ledger: Ledger, takes: int = 2) -> None:
         assert not done.failures, done.failures
         if episode.state is State.ACCEPTED:
             ledger.tell(episode.id, State.UPLOADED)
+        episode = spool.find(episode.id)
+        event = Event.EXPIRED if number % 2 else Event.WITHDRAWN
+        if number % 3 < 2:
+            ledger.tell(spool.remove(episode, event, "as agreed").id, State.GONE)
+        if number % 4 == 1:
+            rotate(open_spool(root, create=False), root / "keys")
+            spool = open_spool(root, create=False)
 
 
 def recover(spool: Spool) -> None:
@@ -83,8 +94,10 @@ def recover(spool: Spool) -> None:
 def check(root: Path, told: dict[str, State], *, interrupt: int | None = None) -> None:
     """Restarts as the daemon would, and holds everything against everything."""
     if interrupt is not None:
-        killed(lambda: recover(Spool(root / "spool", KEY)), interrupt)
-    spool = Spool(root / "spool", KEY)
+        killed(lambda: recover(open_spool(root, create=True)), interrupt)
+    spool = open_spool(root, create=True)
+    assert {path.name for path in (root / "keys").iterdir() if path.suffix == ".key"} == {"rig.key"}
+    assert KeyPair.load(root / "keys").public == spool.chain.keyring().current, private_path(root / "keys")
     store = DirectoryStore(root / "store")
     recover(spool)
     assert restart(spool) == [], "a second restart found something"
@@ -102,6 +115,11 @@ def check(root: Path, told: dict[str, State], *, interrupt: int | None = None) -
         assert standing.state is episode.state
         committed = spool.committed(episode)
         assert committed.verdict is not None, "an episode went on without judgement"
+        if episode.state is State.GONE:
+            assert standing.removed
+            assert not (episode.path / "episode.mcap").exists()
+            assert (episode.path / "evidence.mcap").exists() != standing.withdrawn
+            continue
         assert committed.verdict.accepted == (episode.state in {State.ACCEPTED, State.UPLOADED})
         assert file_fault(episode.path, committed.manifest, contents=True) is None
         footage = episode.path / "episode.mcap"
@@ -109,16 +127,23 @@ def check(root: Path, told: dict[str, State], *, interrupt: int | None = None) -
             assert footage.read_bytes() == FOOTAGE
         if episode.state is State.UPLOADED:
             assert (store.root / "episodes" / episode.id / "episode.mcap").read_bytes() == FOOTAGE
-    assert verify_chain(spool.chain.path, KEY.public).good
+    data = spool.chain.path.read_bytes()
+    root_key = KeyRing.begun_by(read_rows(data)[0]) if data else KeyRing.of(spool.key.public)
+    assert root_key is not None
+    checked = check_chain(data, root_key.root)
+    assert checked.report.good or not data, checked.report.findings
+    assert check_folders(spool.root, spool.chain.path, checked.rows, checked.keyring).findings == ()
 
     done = Uploader(spool, store).run_once()
     assert not done.failures, done.failures
     assert not done.set_aside
     assert not spool.episodes(State.ACCEPTED)
     kept = {path.name for path in (store.root / "episodes").glob("*") if (path / "manifest.json").exists()}
-    assert kept == {episode.id for episode in spool.episodes(State.UPLOADED)}
+    sent = {row.episode for row in spool.chain.rows() if row.event == "uploaded" and row.body["side"] == "episodes"}
+    assert kept == sent
     assert not list((store.root / "rejected").rglob("episode.mcap"))
-    assert len(list((store.root / "rejected").glob("*/manifest.json"))) == len(spool.episodes(State.REJECTED))
+    reported = {path.parent.name for path in (store.root / "rejected").glob("*/manifest.json")}
+    assert reported >= {episode.id for episode in spool.episodes(State.REJECTED)}
     spool.begin("sim").path.rmdir()
     assert not [p for p in root.rglob("*") if p.name.endswith(".part")]
 
@@ -145,11 +170,22 @@ def test_killed_at_every_instant_of_a_day(memory: Path) -> None:
         assert crash(memory / str(at), at), at
 
 
-@settings(max_examples=40, deadline=None)
-@given(at=st.integers(0, 200), interrupt=st.integers(0, 60))
-def test_killed_again_while_it_recovers(at: int, interrupt: int) -> None:
+def killed_twice(at: int, interrupt: int) -> None:
     with tempfile.TemporaryDirectory(prefix="crash-", dir=MEMORY) as folder:
         crash(Path(folder), at, interrupt=interrupt)
+
+
+@settings(max_examples=40, deadline=None)
+@given(at=st.integers(0, 350), interrupt=st.integers(0, 60))
+def test_killed_again_while_it_recovers(at: int, interrupt: int) -> None:
+    killed_twice(at, interrupt)
+
+
+@pytest.mark.soak
+@settings(max_examples=5000, deadline=None)
+@given(at=st.integers(0, 350), interrupt=st.integers(0, 100))
+def test_killed_again_while_it_recovers_at_many_instants(at: int, interrupt: int) -> None:
+    killed_twice(at, interrupt)
 
 
 def test_killed_from_outside_at_random_instants(tmp_path: Path) -> None:

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import shutil
+import tempfile
+import time
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firsthand_edge.errors import UsageError
 from firsthand_edge.spec.keys import KeyPair
+from firsthand_edge.spool import chain
+from firsthand_edge.spool.chain_check import check_chain
 from firsthand_edge.spool.identity import EpisodeId, next_counter
+from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.spool import Spool
+from tests.spool.kill import MEMORY
+from tests.spool.takes import judged
 
-if TYPE_CHECKING:
-    from pathlib import Path
+KEY = KeyPair.generate()
 
 
 @given(st.from_regex(r"[a-z0-9][a-z0-9_-]{0,31}", fullmatch=True), st.integers(0, 10**12))
@@ -76,3 +83,57 @@ def test_processes_that_begin_at_once_get_numbers_of_their_own(tmp_path: Path) -
         assert os.waitpid(child, 0)[1] == 0
     numbers = [EpisodeId.parse(e.id) for e in Spool(tmp_path / "spool", key).episodes()]
     assert sorted(n.counter for n in numbers if n is not None) == list(range(1, 61))
+
+
+def test_no_step_of_any_clock_makes_two_episodes_one(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks stand still, go back, and count another boot: names do not come from them."""
+    times = iter([10**18, 10**18, 0, 5, 5, 3] * 40)
+    for name in ("time", "time_ns", "monotonic", "monotonic_ns"):
+        monkeypatch.setattr(time, name, lambda: next(times))
+    monkeypatch.setattr(time, "clock_gettime_ns", lambda _clock: next(times))
+    monkeypatch.setattr(chain, "_boot_id", lambda: str(next(times)))
+    names = [judged(spool).id for _ in range(12)]
+    assert len(set(names)) == 12
+    assert names == sorted(names)
+    monkeypatch.undo()
+    assert check_chain(spool.chain.path.read_bytes(), spool.key.public).report.good
+    assert restart(spool) == []
+
+
+def test_a_copied_spool_goes_on_with_other_names(spool: Spool, tmp_path: Path) -> None:
+    """Two rigs of one disk image take the same numbers; the random bits tell their episodes apart."""
+    judged(spool)
+    shutil.copytree(spool.root, tmp_path / "copy")
+    other = Spool(tmp_path / "copy", spool.key)
+    ours, theirs = [judged(spool).id for _ in range(5)], [judged(other).id for _ in range(5)]
+    assert [name[4:12] for name in ours] == [name[4:12] for name in theirs]
+    assert not set(ours) & set(theirs)
+
+
+def test_a_counter_that_was_lost_while_all_folders_left_numbers_after_the_chain_s_rows(spool: Spool) -> None:
+    names = [judged(spool).id for _ in range(3)]
+    for name in names:
+        shutil.rmtree(spool.root / "accepted" / name)
+    (spool.root / "counter").unlink()
+    assert spool.begin("sim").id[4:12] == "00000004"
+
+
+@given(st.lists(st.sampled_from(["begin", "lose", "back", "garbage", "judge"]), max_size=12))
+@settings(max_examples=30, deadline=None)
+def test_no_order_of_losses_gives_a_number_twice(acts: list[str]) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        spool = Spool(Path(folder) / "spool", KEY)
+        counter, seen = spool.root / "counter", 0
+        for act in acts:
+            if act == "lose":
+                counter.unlink(missing_ok=True)
+            elif act == "back":
+                counter.write_text("1\n")
+            elif act == "garbage":
+                counter.write_bytes(b"\xff\x00")
+            else:
+                episode = judged(spool) if act == "judge" else spool.begin("sim")
+                number = EpisodeId.parse(episode.id)
+                assert number is not None
+                assert number.counter > seen
+                seen = number.counter

@@ -1,4 +1,4 @@
-"""Any order of events, with crashes between and within them: folders and chain agree after every restart."""
+"""Any order of events, with crashes between and within them: folders, chain and keys agree after every restart."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from firsthand_edge.spec.keys import KeyPair
-from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.errors import UsageError
+from firsthand_edge.spool.chain import Event
+from firsthand_edge.spool.chain_check import check_chain
+from firsthand_edge.spool.folder_check import check_folders
+from firsthand_edge.spool.removal import REMOVABLE
 from firsthand_edge.spool.restart import finish_steps, restart
-from firsthand_edge.spool.spool import Spool
+from firsthand_edge.spool.rotation import rotate
+from firsthand_edge.spool.spool import open_spool
 from firsthand_edge.spool.states import State
 from tests.spool.kill import MEMORY, killed
 from tests.spool.takes import TORN, judged, manifest, record, sealed, verdict
@@ -23,11 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from firsthand_edge.spool.episode import Episode
+    from firsthand_edge.spool.restart import Found
 
-KEY = KeyPair.generate()
 RECEIPT = {"schema": "firsthand.receipt/1", "store": "test"}
 PICK = st.integers(0, 5)
 INSTANT = st.none() | st.integers(0, 25)
+REMOVING = st.sampled_from(sorted(REMOVABLE))
+SPEC = {"id": "kitchen", "version": 1, "signers": [], "throw_away": True}
 
 
 def there(*states: State) -> Callable[[Orders], bool]:
@@ -41,8 +55,12 @@ class Orders(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="orders-", dir=MEMORY))
-        self.spool = Spool(self.root / "spool", KEY)
+        self.spool = open_spool(self.root, create=True)
+        self.first_key = self.spool.key.public
+        self.keys = 1
         self.expected: dict[str, State] = {}
+        self.withdrawn: set[str] = set()
+        self.spec = ""
 
     def teardown(self) -> None:
         shutil.rmtree(self.root)
@@ -57,14 +75,19 @@ class Orders(RuleBasedStateMachine):
         if not killed(event, at):
             self.expected[episode.id] = after
             return
-        found = restart(self.spool)
-        lost = {name for name, state in self.expected.items() if state is State.RECORDING} - {episode.id}
-        assert {entry.episode for entry in found if entry.what == "torn"} == lost
-        assert {entry.what for entry in found} <= {"step_finished", "leftover", "chain_torn", "torn"}, found
+        found = self._restarted()
+        recording = {name for name, state in self.expected.items() if state is State.RECORDING}
+        lost = {entry.episode for entry in found if entry.what == "torn" and entry.episode is not None}
+        assert recording - {episode.id} <= lost <= recording
+        assert {entry.what for entry in found} <= {"step_finished", "removed", "leftover", "chain_torn", "torn"}, found
         self.expected |= dict.fromkeys(lost, State.TORN)
         now = self._where()[episode.id]
         assert now in {self.expected[episode.id], after}
         self.expected[episode.id] = now
+
+    def _restarted(self) -> list[Found]:
+        self.spool = open_spool(self.root, create=True)
+        return restart(self.spool)
 
     def _where(self) -> dict[str, State]:
         episodes = self.spool.episodes()
@@ -88,12 +111,11 @@ class Orders(RuleBasedStateMachine):
         self.expected[episode.id] = State.RECORDING
 
     @precondition(there(State.RECORDING))
-    @rule(number=PICK)
-    def seal(self, number: int) -> None:
+    @rule(number=PICK, at=INSTANT)
+    def seal(self, number: int, at: int | None) -> None:
         if episode := self._pick(number, State.RECORDING):
             made = manifest(episode)
-            self.spool.seal(episode, made)
-            self.expected[episode.id] = State.SEALED
+            self._event(episode, at, State.SEALED, lambda: self.spool.seal(episode, made))
 
     @precondition(there(State.SEALED, State.TORN, State.ACCEPTED, State.REJECTED))
     @rule(number=PICK, at=INSTANT, good=st.booleans())
@@ -133,6 +155,49 @@ class Orders(RuleBasedStateMachine):
         if episode := self._pick(number, State.SEALED, State.ACCEPTED, State.REJECTED):
             self._event(episode, at, State.ASIDE, lambda: self.spool.set_aside(episode, "asked"))
 
+    @precondition(lambda machine: bool(machine.expected))
+    @rule(number=PICK, at=INSTANT, event=REMOVING)
+    def remove(self, number: int, at: int | None, event: Event) -> None:
+        episode = self._pick(number, *State)
+        assert episode is not None
+        refused = episode.state not in REMOVABLE[event] or (event is Event.WITHDRAWN and episode.id in self.withdrawn)
+        if refused:
+            with pytest.raises(UsageError):
+                self.spool.remove(episode, event, "asked")
+            return
+        was = self.expected[episode.id]
+        self._event(episode, at, State.GONE, lambda: self.spool.remove(episode, event, "asked"))
+        last = self.spool.chain.rows(episode.id)[-1:]
+        if last and last[0].event == Event.WITHDRAWN:
+            self.withdrawn.add(episode.id)
+        assert at is not None or self.expected[episode.id] is State.GONE
+        assert self.expected[episode.id] in {was, State.GONE, State.TORN}
+
+    @rule(at=INSTANT, digest=st.sampled_from(["blake3:1", "blake3:2"]))
+    def adopt_spec(self, at: int | None, digest: str) -> None:
+        died = killed(lambda: self._adopt(digest), at)
+        if died:
+            lost = {entry.episode for entry in self._restarted() if entry.what == "torn"}
+            self.expected |= {name: State.TORN for name in lost if name is not None}
+        row = self.spool.chain.last_spec()
+        now = "" if row is None else str(row.body["digest"])
+        assert now == digest or (died and now == self.spec)
+        self.spec = now
+
+    def _adopt(self, digest: str) -> None:
+        before = self.spool.adopt_spec({**SPEC, "digest": digest})
+        assert (before is not None) == (self.spec not in {"", digest})
+
+    @rule(at=st.none() | st.integers(0, 60))
+    def rotate(self, at: int | None) -> None:
+        old = self.spool.key.public
+        died = killed(lambda: rotate(open_spool(self.root, create=False), self.root / "keys"), at)
+        self._restarted()
+        self.expected |= {name: State.TORN for name, state in self.expected.items() if state is State.RECORDING}
+        happened = self.spool.key.public != old
+        assert happened or died
+        self.keys += happened
+
     @precondition(there(State.RECORDING))
     @rule()
     def crash_while_recording(self) -> None:
@@ -141,11 +206,11 @@ class Orders(RuleBasedStateMachine):
         assert sorted(entry.episode or "" for entry in found) == sorted(lost)
         self.expected |= dict.fromkeys(lost, State.TORN)
 
-    @precondition(there(State.ACCEPTED, State.REJECTED, State.UPLOADED, State.ASIDE))
+    @precondition(there(State.ACCEPTED, State.REJECTED, State.UPLOADED, State.ASIDE, State.GONE))
     @rule(number=PICK, back=st.sampled_from(list(State)))
     def crash_before_a_rename(self, number: int, back: State) -> None:
         """The folder is somewhere that its row has already left."""
-        episode = self._pick(number, State.ACCEPTED, State.REJECTED, State.UPLOADED, State.ASIDE)
+        episode = self._pick(number, State.ACCEPTED, State.REJECTED, State.UPLOADED, State.ASIDE, State.GONE)
         if episode is not None and episode.state is not back:
             episode.path.rename(self.spool.root / back / episode.id)
             finish_steps(self.spool)
@@ -163,13 +228,35 @@ class Orders(RuleBasedStateMachine):
         for episode in self.spool.episodes():
             standing = self.spool.standing(episode)
             assert standing.state in {episode.state, None}
+            files = {path.name for path in episode.path.iterdir()}
+            if episode.state is State.GONE:
+                assert "episode.mcap" not in files
+                assert standing.withdrawn == (episode.id in self.withdrawn)
+                assert ("evidence.mcap" in files) != standing.withdrawn
+            else:
+                assert {"episode.mcap", "evidence.mcap"} <= files, "something recorded is lost"
             if standing.sealed and episode.state is not State.ASIDE:
                 self.spool.committed(episode)
             else:
-                assert episode.state in {State.RECORDING, State.TORN, State.ASIDE}
-        if self.spool.chain.path.exists():
-            assert verify_chain(self.spool.chain.path, KEY.public).good
+                assert episode.state in {State.RECORDING, State.TORN, State.ASIDE, State.GONE}
+
+    @invariant()
+    def chain_and_keys_agree(self) -> None:
+        assert sorted(path.name for path in (self.root / "keys").iterdir()) == ["rig.key", "rig.pub"]
+        if not self.spool.chain.path.exists():
+            return
+        checked = check_chain(self.spool.chain.path.read_bytes(), self.first_key)
+        assert checked.report.good, checked.report.findings
+        assert len(checked.keyring.keys) == self.keys
+        assert checked.keyring.current == self.spool.key.public
+        found = check_folders(self.spool.root, self.spool.chain.path, checked.rows, checked.keyring)
+        assert found.findings == ()
 
 
-Orders.TestCase.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+Orders.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
 TestOrders = Orders.TestCase
+
+
+@pytest.mark.soak
+def test_many_orders() -> None:
+    run_state_machine_as_test(Orders, settings=settings(max_examples=3000, stateful_step_count=40, deadline=None))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.chain_check import check_chain
 from firsthand_edge.spool.restart import finish_steps, restart
 from firsthand_edge.spool.spool import Spool
 from firsthand_edge.spool.states import State
@@ -19,7 +19,7 @@ def what(spool: Spool) -> list[str]:
     """What a restart finds; a second one finds nothing new."""
     found = [entry.what for entry in restart(spool)]
     assert restart(spool) == []
-    assert verify_chain(spool.chain.path, spool.key.public).good
+    assert check_chain(spool.chain.path.read_bytes(), spool.key.public).report.good
     return found
 
 

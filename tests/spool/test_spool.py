@@ -14,7 +14,7 @@ from firsthand_edge.model import Reason
 from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spec.signing import signature_fault
-from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.chain_check import check_chain
 from firsthand_edge.spool.restart import restart
 from firsthand_edge.spool.spool import Spool, open_spool
 from firsthand_edge.spool.states import State
@@ -46,7 +46,7 @@ def test_the_way_of_an_accepted_episode(spool: Spool) -> None:
     assert rows[2].body["receipt"] == digest_bytes((episode.path / "receipt.json").read_bytes())
     for name in ("manifest.json", "verdict.json", "receipt.json"):
         assert signature_fault(json.loads((episode.path / name).read_bytes()), spool.key.public) is None
-    assert verify_chain(spool.chain.path, spool.key.public).good
+    assert check_chain(spool.chain.path.read_bytes(), spool.key.public).report.good
     assert restart(spool) == []
 
 
@@ -54,10 +54,11 @@ def test_a_rejected_episode_carries_its_reasons_into_the_chain(spool: Spool) -> 
     episode = judged(spool, FROZEN)
     assert episode.state is State.REJECTED
     row = spool.chain.rows(episode.id)[-1]
-    assert row.body["reasons"] == [FROZEN.to_json()]
     committed = spool.committed(episode)
     assert committed.verdict is not None
-    assert committed.verdict.reasons == (FROZEN.to_json(),)
+    assert committed.verdict.reasons == ({**FROZEN.to_json(), "recapture": True},)
+    [reason] = row.body["reasons"]
+    assert (reason["code"], reason["stream"], reason["sentence"]) == (FROZEN.code, FROZEN.stream, FROZEN.sentence)
 
 
 def test_a_torn_episode_is_sealed_where_it_is_and_never_accepted(spool: Spool) -> None:
@@ -230,7 +231,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
     assert places(spool) == before
     take()
     assert not list(spool.root.rglob("*.part*"))
-    assert verify_chain(spool.chain.path, spool.key.public).good
+    assert check_chain(spool.chain.path.read_bytes(), spool.key.public).report.good
 
 
 def test_folders_are_made_once(spool: Spool, tmp_path: Path) -> None:
@@ -309,3 +310,44 @@ def test_where_no_rig_ever_was_nothing_is_made(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no spool"):
         open_spool(tmp_path, create=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def spec_of(digest: str, **changes: Any) -> dict[str, Any]:
+    return {"id": "kitchen", "version": 1, "digest": digest, "signers": ["0" * 16], "throw_away": False, **changes}
+
+
+def test_a_spec_is_a_row_once_and_another_one_is_told(spool: Spool) -> None:
+    assert spool.adopt_spec(spec_of("blake3:1")) is None
+    assert spool.adopt_spec(spec_of("blake3:1", signers=[])) is None
+    judged(spool)
+    before = spool.adopt_spec(spec_of("blake3:2"))
+    assert before is not None
+    assert before.body == spec_of("blake3:1")
+    assert Spool(spool.root, spool.key).adopt_spec(spec_of("blake3:2")) is None
+    back = spool.adopt_spec(spec_of("blake3:1"))
+    assert back is not None
+    assert back.body["digest"] == "blake3:2"
+    specs = [row for row in spool.chain.rows() if row.event == "spec"]
+    assert [row.body["digest"] for row in specs] == ["blake3:1", "blake3:2", "blake3:1"]
+    assert all(row.episode is None for row in specs)
+    assert restart(spool) == []
+
+
+def test_a_state_directory_opened_by_several_at_first_start_has_one_key(tmp_path: Path) -> None:
+    children = []
+    for _ in range(6):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                spool = open_spool(tmp_path / "rig", create=True)
+                judged(spool)
+                status = 0
+            finally:
+                os._exit(status)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 6
+    spool = open_spool(tmp_path / "rig", create=False)
+    assert check_chain(spool.chain.path.read_bytes(), spool.key.public).report.good
+    assert len(spool.episodes(State.ACCEPTED)) == 6
+    assert sorted(p.name for p in (tmp_path / "rig" / "keys").iterdir()) == ["rig.key", "rig.pub"]

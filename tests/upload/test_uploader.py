@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from firsthand_edge.errors import StoreError
+from firsthand_edge.errors import KeyRotated, StoreError
 from firsthand_edge.spec.keys import KeyPair
-from firsthand_edge.spool.chain import verify_chain
+from firsthand_edge.spool.chain import Event
+from firsthand_edge.spool.chain_check import check_chain
 from firsthand_edge.spool.restart import restart
-from firsthand_edge.spool.spool import Spool
+from firsthand_edge.spool.rotation import rotate
+from firsthand_edge.spool.spool import Spool, open_spool
 from firsthand_edge.spool.states import State
 from firsthand_edge.upload.directory import DirectoryStore
 from firsthand_edge.upload.uploader import Uploader
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from firsthand_edge.spool.episode import Episode
     from firsthand_edge.upload.store import Receipt, StoreFile
 
 
@@ -62,7 +65,7 @@ def test_accepted_ones_leave_whole_and_rejected_ones_without_footage(spool: Spoo
     assert (receipt["store"], receipt["side"]) == ("test", "episodes")
     mirror = store.root / "chains" / f"{spool.key.key_id}.jsonl"
     assert mirror.read_bytes() == spool.chain.path.read_bytes()
-    assert verify_chain(mirror, spool.key.public).good
+    assert check_chain(mirror.read_bytes(), spool.key.public).report.good
 
 
 def test_a_second_pass_has_nothing_to_do(spool: Spool, store: DirectoryStore) -> None:
@@ -133,6 +136,67 @@ def test_a_cut_chain_is_refused_by_its_copy(spool: Spool, store: DirectoryStore)
     spool.chain.path.write_bytes(b"".join(lines[:-1]))
     done = Uploader(spool, store).run_once()
     assert [(name, error.code) for name, error in done.failures] == [("chain", "store.refused")]
+
+
+def test_the_copy_of_the_chain_keeps_its_name_and_grows_across_rotations(
+    spool: Spool, store: DirectoryStore, tmp_path: Path
+) -> None:
+    judged(spool)
+    assert not Uploader(spool, store).run_once().failures
+    first, name = spool.key, spool.chain.name
+    for _ in range(2):
+        rotate(open_spool(tmp_path, create=False), tmp_path / "keys")
+        now = open_spool(tmp_path, create=False)
+        judged(now)
+        assert not Uploader(now, store).run_once().failures
+    assert name == first.key_id != now.key.key_id
+    assert names(store.root / "chains") == {f"{name}.jsonl"}
+    mirror = (store.root / "chains" / f"{name}.jsonl").read_bytes()
+    assert mirror == now.chain.path.read_bytes()
+    assert check_chain(mirror, first.public).report.good
+    assert check_chain(mirror, now.key.public).report.good
+
+
+def test_a_sender_with_the_old_key_says_so_and_leaves_everything_where_it_is(
+    spool: Spool, store: DirectoryStore, tmp_path: Path
+) -> None:
+    episode = judged(spool)
+    rotate(open_spool(tmp_path, create=False), tmp_path / "keys")
+    with pytest.raises(KeyRotated, match="start this process again"):
+        Uploader(spool, store).run_once()
+    now = open_spool(tmp_path, create=False)
+    assert now.find(episode.id).state is State.ACCEPTED
+    assert Uploader(now, store).run_once().uploaded == [episode.id]
+
+
+def test_an_episode_withdrawn_meanwhile_is_not_called_uploaded_and_keeps_nobody_back(
+    spool: Spool, store: DirectoryStore
+) -> None:
+    first, second = judged(spool), judged(spool)
+
+    def withdraw() -> None:
+        if spool.find(first.id).state is State.ACCEPTED:
+            spool.remove(first, Event.WITHDRAWN, "asked")
+
+    done = Uploader(spool, Meddling(store.root, withdraw)).run_once()
+    assert done.uploaded == [second.id]
+    assert [(name, error.code) for name, error in done.failures] == [(first.id, "disk")]
+    assert spool.find(first.id).state is State.GONE
+
+
+def test_an_episode_withdrawn_while_its_damage_is_found_keeps_nobody_back(spool: Spool, store: DirectoryStore) -> None:
+    first, second = judged(spool), judged(spool)
+    (first.path / "episode.mcap").write_bytes(b"other")
+
+    class Late(Spool):
+        def set_aside(self, episode: Episode, why: str) -> Episode:
+            self.remove(episode, Event.WITHDRAWN, "asked")
+            return super().set_aside(episode, why)
+
+    done = Uploader(Late(spool.root, spool.key), store).run_once()
+    assert (done.uploaded, done.set_aside) == ([second.id], [])
+    assert [(name, error.code) for name, error in done.failures] == [(first.id, "disk")]
+    assert spool.find(first.id).state is State.GONE
 
 
 class Meddling(DirectoryStore):
