@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from datetime import date, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["mistakes_of", "parse_document", "read_file", "toml_table", "with_lines"]
+__all__ = ["WRONG_KIND", "mistakes_of", "parse_document", "read_file", "toml_table", "with_lines"]
 
 M = TypeVar("M", bound=BaseModel)
 Loc: TypeAlias = "Sequence[str | int]"
@@ -55,7 +56,7 @@ def toml_table(data: bytes, *, place: str, error: type[ConfigInvalid] = ConfigIn
     except RecursionError as exc:
         raise error(place, ["is not a configuration document: its values are nested too deeply"]) from exc
     except ValueError as exc:  # an integer of thousands of digits
-        raise error(place, [f"is not TOML that can be read: {exc}"]) from exc
+        raise error(place, ["holds a whole number of thousands of digits; correct it"]) from exc
 
 
 MOST_PARTS = 64
@@ -63,6 +64,17 @@ DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\
 """Dotted keys that no person writes; the parser's time grows with the square of their length."""
 DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 """How pydantic writes a decimal limit in its sentences."""
+
+
+WRONG_KIND = {
+    "string_type": "must be a text",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "model_type": "must be a table",
+}
+"""A value of the wrong kind, by pydantic's name for the mistake, in words of the document."""
 
 
 def _has(table: Any, part: str | int) -> bool:
@@ -94,7 +106,7 @@ def _name(loc: Loc) -> str:
 
 
 def _value(value: Any) -> str:
-    text = str(value) if isinstance(value, Decimal) else repr(value)
+    text = str(value) if isinstance(value, Decimal | date | time) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -123,7 +135,7 @@ def mistakes_of(exc: ValidationError, table: dict[str, Any]) -> list[tuple[tuple
         if e["type"] == "missing":
             out.append((loc, "is missing; add it"))
         else:
-            message = DECIMAL.sub(r"\1", e["msg"].removeprefix("Value error, "))
+            message = WRONG_KIND.get(e["type"]) or DECIMAL.sub(r"\1", e["msg"].removeprefix("Value error, "))
             where = "" if isinstance(e["input"], dict | list) else f" (it is {_value(e['input'])})"
             out.append((loc, f"{message[:1].lower()}{message[1:]}{where}"))
     return out

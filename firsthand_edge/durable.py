@@ -33,8 +33,8 @@ WHAT_TO_DO: Final = {
     errno.EDQUOT: "free some space or raise the quota",
     errno.EROFS: "the file system is read-only; look for disk errors with dmesg and mount it writable again",
     errno.EIO: "the disk reports an input/output error; look with dmesg and replace the disk if it goes on",
-    errno.EACCES: "give this user the right to write there",
-    errno.EPERM: "give this user the right to write there",
+    errno.EACCES: "give this user the right to read and write there",
+    errno.EPERM: "give this user the right to read and write there",
     errno.ENOENT: "make the folder, or mount the disk that holds it",
 }
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CannotJudge",
     "CaptureInvalid",
+    "ChainBroken",
     "ConfigInvalid",
-    "CoreMissing",
     "DeviceAbsent",
     "DeviceError",
     "DeviceSilent",
@@ -72,12 +72,6 @@ class RecordingUnreadable(CannotJudge):
     """A recording is truncated, foreign or damaged beyond what a reader can take."""
 
     code = "recording.unreadable"
-
-
-class CoreMissing(CannotJudge):
-    """The compiled core is not there or is not of this version."""
-
-    code = "core.missing"
 
 
 class Mistake(str):
@@ -171,6 +165,12 @@ class EpisodeDamaged(DiskError):
     """Files of an episode are not what chain and manifest say they are; nothing of it may leave."""
 
     code = "disk.damaged"
+
+
+class ChainBroken(DiskError):
+    """The rig's chain is not whole, so nothing may be accepted or leave by what it says; it has to be restored."""
+
+    code = "disk.chain_broken"
 
 
 class StoreError(FirsthandError):

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from firsthand_edge.cli.output import complain, guarded
-from firsthand_edge.errors import CannotJudge, FirsthandError, UsageError
+from firsthand_edge.errors import CannotJudge, DiskError, FirsthandError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,6 +100,8 @@ def run(arguments: Sequence[str]) -> int:
         return exc.exit_status
     except KeyboardInterrupt:
         return 130
+    except PermissionError as exc:
+        return _refused(exc)
     except Exception as exc:
         if os.environ.get(DEBUG):
             raise
@@ -116,6 +118,15 @@ def _command(arguments: Sequence[str]) -> int:
         more = "`firsthand-edge --help` lists the commands and `COMMAND --help` their options."
         raise UsageError(f"{exc}\n{more}") from exc
     return status if isinstance(status, int) else 0
+
+
+def _refused(exc: PermissionError) -> int:
+    """Says what this user may not do, where no command had a sentence of its own for it."""
+    from firsthand_edge.durable import WHAT_TO_DO
+
+    advice = WHAT_TO_DO.get(exc.errno or 0, "mend that and try again")
+    complain(f"firsthand-edge: {exc.filename or 'a file'} cannot be used ({exc.strerror or exc}); {advice}")
+    return DiskError.exit_status
 
 
 def _unexpected(exc: Exception) -> str:

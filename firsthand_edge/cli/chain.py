@@ -60,6 +60,9 @@ def verify(
     document["copy"] = None if copy is None else str(copy)
     if store is not None:
         document["findings"] += _of_store(store, checked.keyring)
+    of_torn, note = _cut_off(chain, data, checked.keyring)
+    document["findings"] += of_torn
+    document["notes"] += note
     if path is None:
         document["folders"] = _folders(state, chain, checked)
     bad = bool(document["findings"] or (document["folders"] or {}).get("findings"))
@@ -91,9 +94,10 @@ def _public(key: str | None, state: Path, data: bytes) -> bytes:
         raise CannotJudge(f"{path} is not there; name the rig's public key with --key")
     own = public_key_of(str(path))
     ring = ring_of(data)
-    # A key that came into force with the last row has signed nothing yet; the one before it vouches for that row.
+    # A key that came into force with the last row may have signed nothing yet; the one before it vouches for that row.
     last = None if ring is None else ring.find(own)
-    return ring.root if ring is not None and last is not None and last.since == data.count(b"\n") else own
+    unheard = last is not None and not last.countersigned and last.since == data.count(b"\n")
+    return ring.root if ring is not None and unheard else own
 
 
 def _name(data: bytes, public: bytes) -> str:
@@ -142,6 +146,29 @@ def _of_store(store: Path, ring: KeyRing) -> list[dict[str, Any]]:
             why = "rows before were lost or hidden, and a chain begun anew"
             out.append({"line": 1, "sentence": f"begins with key {ring.name}, {before}: {why}"})
     return out
+
+
+def _cut_off(chain: Path, data: bytes, ring: KeyRing) -> tuple[list[dict[str, Any]], list[str]]:
+    """What lies beside the chain in `chain.torn`: findings of rows that were never torn, and a note."""
+    from firsthand_edge.spool.chain import TORN_NAME
+    from firsthand_edge.spool.row import whole_rows
+
+    path = chain.with_name(TORN_NAME)
+    if not path.exists():
+        return [], []
+    rows = data.split(b"\n")[:-1]
+    held = set(rows)
+    lines = [line for line in _read(path).split(b"\n") if line]
+    found = []
+    for line in lines:
+        whole = next((row for row in whole_rows(line) if row.signed_by(ring.at(row.n))), None)
+        if whole is None or whole.line in held:
+            continue
+        place = "another row stands in its place" if whole.n < len(rows) else "the chain ends before it"
+        sentence = f"row {whole.n} ({whole.event}) was cut off, and {path} holds it whole and signed; {place}"
+        found.append({"line": whole.n + 1, "sentence": sentence})
+    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    return found, [f"{path} keeps {count} cut off the end as torn; {len(found) or 'none'} of them proved to be whole"]
 
 
 def _folders(state: Path, chain: Path, checked: CheckedChain) -> dict[str, Any]:

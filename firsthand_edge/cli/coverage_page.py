@@ -17,6 +17,8 @@ __all__ = ["hours", "percent", "print_coverage"]
 
 NS_PER_S: Final = 1_000_000_000
 BAR: Final = 10
+SHOWN: Final = 20
+"""So many things that are not counted are listed; `--json` lists all."""
 NAME: Final = 16
 STATES: Final = {
     State.EMPTY: ("thin", "bold red"),
@@ -35,15 +37,20 @@ def print_coverage(coverage: Coverage) -> None:
     for collection in coverage.collections:
         _collection(page, collection)
     if not coverage.collections:
-        page.text("No sealed episode is here.")
+        page.text("No sealed episode is here" + (" that counts." if coverage.not_counted else "."))
     if coverage.not_counted:
         page.head("Not counted")
-        for row in coverage.not_counted:
+        for row in coverage.not_counted[:SHOWN]:
             page.item(f"{row.folder}: {row.why}")
+        if len(coverage.not_counted) > SHOWN:
+            page.item(f"and {len(coverage.not_counted) - SHOWN} more; --json lists all")
     for note in coverage.notes:
         page.text(note, "dim")
     page.space()
-    page.text("Counted from chain and manifests as they stand; `firsthand-edge episodes verify` proves them.", "dim")
+    for chain in coverage.chains:
+        by = "a key that was given" if chain.asked_for else "whosever key that is; --key would say"
+        page.text(f"Chain {chain.file}: {chain.rows} rows, all signed, begun by key {chain.name}, {by}.", "dim")
+    page.text("Nothing was judged again and no footage read: `firsthand-edge episodes verify` does that.", "dim")
 
 
 def hours(nanoseconds: int | None) -> str:

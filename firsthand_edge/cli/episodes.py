@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -173,10 +174,15 @@ def judge(
     *,
     state: State = DEFAULT_STATE,
     json_: Annotated[bool, Parameter(name="--json")] = False,
+    file: Annotated[
+        bool, Parameter(negative=(), help="File the judgement where it differs from the one on file.")
+    ] = False,
 ) -> int:
     """Judges an episode again from its evidence alone, and says whether the verdict is the same in every field.
 
-    Writes nothing. Exit status 0 accepted, 1 rejected, 3 when there is no verdict or it differs from the one on file.
+    Writes nothing without `--file`, which keeps a different verdict beside the earlier ones, as `verdict-2.json`, by a
+    row `rejudged` of the chain. Exit status 0 accepted, 1 rejected, 3 when there is no verdict or it differs from the
+    one on file and was not filed.
     """
     from firsthand_edge.spool.judgement import judgement
 
@@ -189,13 +195,16 @@ def judge(
         print(json.dumps(document.report, indent=2))
     else:
         print("\n".join(outcome_lines({"episode": found.id, "report": document.report})))
-        if committed.verdict_file is None:
+        if committed.verdict is None:
             print("    there is no verdict on file to compare with")
         else:
-            print(f"    {'equal to' if same else 'DIFFERS FROM'} {committed.verdict_file}, in every field")
-    if committed.verdict_file is not None and not same:
-        raise CannotJudge(
-            f"the verdict of {found.id} differs from the one on file; compare core versions "
-            f"({committed.verdict.core if committed.verdict else '-'} then, {document.core} now)"
-        )
+            print(f"    {'equal in every field to' if same else 'DIFFERS FROM'} {committed.verdict_file}")
+    if committed.verdict is not None and not same:
+        if not file:
+            raise CannotJudge(
+                f"the verdict of {found.id} differs from the one on file; compare core versions "
+                f"({committed.verdict.core} then, {document.core} now), or file it with --file"
+            )
+        filed = spool.judge_done(found, document)
+        print(f"    filed; the episode is {filed.state.value}", file=sys.stderr if json_ else sys.stdout)
     return 0 if document.accepted else 1

@@ -56,6 +56,10 @@ def one(proof: Proof) -> None:
         _check(page, check)
     for chain in proof.chains:
         _chain(page, chain)
+    if proof.notes:
+        page.head("Beside it")
+        for note in proof.notes:
+            page.item(note)
     _limits(page)
 
 
@@ -190,6 +194,8 @@ def _summary(page: Page, proof: Proof) -> None:
         "a check fails": (summary.failed, "bold red"),
         "not everything could be checked": (summary.unknown, "yellow"),
     }
+    copies = f"; {summary.copies} of them only as copies of another" if summary.copies else ""
     for text, (count, style) in words.items():
-        page.columns(((f"{count:>8}  ", style if count else "dim"), (text, "" if count else "dim")))
+        said = text + (copies if text == "a check fails" else "")
+        page.columns(((f"{count:>8}  ", style if count else "dim"), (said, "" if count else "dim")))
     page.columns(((f"{summary.episodes:>8}  ", ""), ("episodes in all", "")))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+LONGEST_TAKE_S = 86_400
+"""As `seconds` of a plan's entry."""
 CAPTURED = Group("What is captured", help="Instead of a plan: one take, or several of the same.")
 
 
@@ -77,7 +79,7 @@ def run(
         "batch": batch,
     }
     capture = {name: value for name, value in said.items() if value is not None} or None
-    _require_sense(takes, capture, plan=plan, again=again)
+    _require_sense(takes, seconds, capture, plan=plan, again=again)
     owned = RunningRig(rig, state, plan=plan)
     _require_whole(owned.rig, seconds, capture)
     with owned as running:
@@ -118,10 +120,14 @@ def _record(
     return summaries
 
 
-def _require_sense(takes: int | None, capture: Mapping[str, Any] | None, *, plan: Path | None, again: bool) -> None:
+def _require_sense(
+    takes: int | None, seconds: float | None, capture: Mapping[str, Any] | None, *, plan: Path | None, again: bool
+) -> None:
     """What the arguments say that cannot be meant together. Raises UsageError."""
     if takes is not None and takes < 1:
         raise UsageError(f"--takes must be at least 1 (it is {takes})")
+    if seconds is not None and not 0 < seconds <= LONGEST_TAKE_S:
+        raise UsageError(f"--seconds must be above 0 and at most {LONGEST_TAKE_S} (it is {seconds:g}), as in a plan")
     if capture is not None and (plan is not None or again):
         raise UsageError(
             f"a take captures what the plan says or what --{next(iter(capture)).replace('_', '-')} says; "

@@ -46,6 +46,8 @@ def new(file: Path = DEFAULT_FILE, /) -> int:
     from firsthand_edge.errors import UsageError
     from firsthand_edge.spec.template import template
 
+    if not file.name:
+        raise UsageError(f"{file} is a folder; name the file to be written")
     try:
         with disk_errors(f"{file} cannot be written"):
             write_new(file, template())
@@ -79,7 +81,8 @@ def check(file: Path, /, *, json: Json = False) -> int:
         return 0
     print(f"{file}: nothing is missing, doubled or contradictory")
     print(f"  {_called(spec)}: {spec.title}")
-    print(f"  {len(spec.tasks)} tasks, {len(spec.cells)} cells, {len(spec.required)} required streams")
+    counts = ((len(spec.tasks), "task"), (len(spec.cells), "cell"), (len(spec.required), "required stream"))
+    print("  " + ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in counts))
     print(f"  digest {spec.digest}")
     return 0
 
@@ -173,7 +176,7 @@ def show(file: Path, /, *, html: Path | None = None) -> int:
 
     Args:
         file: The spec.
-        html: Write one self-contained page instead, to be printed or mailed.
+        html: Write one self-contained page instead, to be printed or mailed; an older one of that name is replaced.
     """
     from firsthand_edge.cli.briefing import page, text_lines
     from firsthand_edge.durable import disk_errors, replace

@@ -27,7 +27,7 @@ from firsthand_edge.daemon.owner import when_stdin_ends
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
 from firsthand_edge.daemon.takes import Rig
 from firsthand_edge.durable import replace
-from firsthand_edge.errors import DeviceError, DiskError, FirsthandError, UsageError
+from firsthand_edge.errors import ChainBroken, DeviceError, DiskError, FirsthandError, UsageError
 from firsthand_edge.log import configure, get_logger
 from firsthand_edge.spec.capture import Outcome
 from firsthand_edge.spool.spool import open_spool
@@ -252,6 +252,7 @@ class Captured:
 
         Raises:
             UsageError: when no take runs, or `outcome` is none of the four; a running take runs on.
+            ChainBroken: when the take is sealed and good, and the chain is broken: it waits to be accepted.
             DiskError: when the disk refused; the episode is recovered as far as it is durable.
         """
         if self._phase is not Phase.RECORDING:
@@ -261,6 +262,10 @@ class Captured:
         try:
             episode, manifest = self._rig.stop_take(ended)
             summary = judge_and_file(self._spool, self._spool.seal(episode, manifest))
+        except ChainBroken as exc:
+            self._log.error("the take is sealed and not accepted", error=str(exc))
+            self._warm()
+            raise ChainBroken(f"the take is recorded and sealed as {episode.id}, and waits: {exc}") from exc
         except FirsthandError as exc:
             self._log.error("the take could not be sealed", error=str(exc))
             self._give_up()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firsthand_edge import _core
 from firsthand_edge.errors import (
     CannotJudge,
+    ChainBroken,
     ConfigInvalid,
     EpisodeDamaged,
     RecordingUnreadable,
@@ -90,7 +91,12 @@ def _capture(take: Mapping[str, Any], outcome: str | None) -> Capture | None:
 
 
 def judge_and_file(spool: Spool, episode: Episode) -> dict[str, Any]:
-    """Judges a sealed episode and moves it to `accepted` or `rejected`; returns its summary."""
+    """Judges a sealed episode and moves it to `accepted` or `rejected`; returns its summary.
+
+    Raises:
+        ChainBroken: it is good, and nothing may be accepted by a broken chain: it waits where it is, and is judged
+            again at the first start after the chain was restored.
+    """
     committed = spool.committed(episode)
     document = judgement(episode.path, committed.manifest, committed.manifest_digest)
     filed = spool.judge_done(episode, document)
@@ -132,6 +138,8 @@ def recover_torn(spool: Spool) -> list[str]:
                 if not spool.standing(episode).sealed:
                     spool.seal(episode, _recovered(episode))
                 summary = judge_and_file(spool, episode)
+            except ChainBroken as exc:
+                said.append(f"episode {episode.id}: stays in {episode.state}: {exc}")
             except (CannotJudge, EpisodeDamaged, UsageError, ConfigInvalid, ValueError) as exc:
                 # One episode that nothing can be made of must not keep the rig from the next.
                 spool.set_aside(episode, str(exc))

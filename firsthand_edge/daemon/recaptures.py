@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from firsthand_edge.errors import CaptureInvalid, EpisodeDamaged, UsageError
+from firsthand_edge.spool.episode import read_committed
 from firsthand_edge.spool.manifest import MANIFEST_NAME, Manifest
 from firsthand_edge.spool.states import State
 
@@ -28,7 +29,7 @@ def recapturing(fields: Mapping[str, Any], spool: Spool) -> dict[str, Any]:
     The episode may be named as anywhere else: by its id, the beginning of it, or its number.
 
     Raises:
-        CaptureInvalid: that episode is not on this rig, or nothing binds it.
+        CaptureInvalid: that episode is not on this rig, was withdrawn or set aside, or nothing binds it.
     """
     named = fields.get("recaptures")
     if not isinstance(named, str):
@@ -46,7 +47,8 @@ def recapture_mistakes(capture: Capture, spec: Spec, spool: Spool) -> list[str]:
     """Why `capture` cannot stand in the place of the episode that it names, as sentences; empty when it can.
 
     That episode must be rejected under this very spec, for at least one reason for which the spec calls for recapture,
-    be of the same task and cell, and not be recaptured by an accepted episode yet.
+    be of the same task and cell, and not be recaptured by an accepted episode yet. Its footage may be gone, thrown away
+    or expired; what was withdrawn is not spoken of again.
     """
     if capture.recaptures is None:
         return []
@@ -86,7 +88,10 @@ def _faults(capture: Capture, spec: Spec, spool: Spool, episode: Episode, commit
 
 
 def recaptured_by(episode: str, spool: Spool) -> str | None:
-    """The accepted episode that stands in the place of `episode`, itself or by way of rejected recaptures."""
+    """The accepted episode that stands in the place of `episode`, itself or by way of rejected recaptures.
+
+    One that was accepted and taken back since stands in nobody's place.
+    """
     links = recapture_links(spool)
     todo, seen = [episode], {episode}
     while todo:
@@ -100,7 +105,7 @@ def recaptured_by(episode: str, spool: Spool) -> str | None:
 
 
 def recapture_links(spool: Spool) -> dict[str, list[tuple[str, bool]]]:
-    """For each episode that is recaptured, by which ones, in their order, and whether each was accepted."""
+    """For each episode that is recaptured, by which ones, in their order, and whether each stands accepted."""
     links: dict[str, list[tuple[str, bool]]] = {}
     for later in spool.episodes():
         for before, accepted in _link(later, spool):
@@ -109,7 +114,7 @@ def recapture_links(spool: Spool) -> dict[str, list[tuple[str, bool]]]:
 
 
 def _link(later: Episode, spool: Spool) -> Iterator[tuple[str, bool]]:
-    """What `later` recaptures, and whether it was accepted; nothing where it recaptures nothing or cannot be read."""
+    """What `later` recaptures, and whether it stands accepted; nothing where it recaptures none or cannot be read."""
     try:
         data = (later.path / MANIFEST_NAME).read_bytes()
         if b'"recaptures":null' in data or later.state is State.ASIDE:
@@ -117,15 +122,25 @@ def _link(later: Episode, spool: Spool) -> Iterator[tuple[str, bool]]:
         manifest = Manifest.read(data)
         if manifest.capture is None or manifest.capture.recaptures is None:
             return
-        verdict = spool.committed(later).verdict
+        standing = spool.standing(later)
+        verdict = read_committed(later.path, standing).verdict
     except (OSError, ValueError, EpisodeDamaged):
         return
-    yield manifest.capture.recaptures, verdict is not None and verdict.accepted
+    # What only expired here is at the store. What was withdrawn or thrown away is as if it had never been accepted.
+    kept = not standing.withdrawn and (standing.uploaded or not standing.removed)
+    yield manifest.capture.recaptures, kept and verdict is not None and verdict.accepted
 
 
 def _named(name: str, spool: Spool) -> tuple[Episode, Committed]:
     try:
         episode = spool.find(name)
-        return episode, spool.committed(episode)
+        standing = spool.standing(episode)
+        if standing.withdrawn:
+            raise CaptureInvalid(
+                [f"recaptures: {episode.id} was withdrawn; nothing of it is taken over, say what this take captures"]
+            )
+        if State.ASIDE in {standing.state, episode.state}:
+            raise CaptureInvalid([f"recaptures: {episode.id} was set aside, so nothing tells what it captured"])
+        return episode, read_committed(episode.path, standing)
     except (UsageError, EpisodeDamaged) as exc:
         raise CaptureInvalid([f"recaptures: {exc}"]) from exc

@@ -88,6 +88,8 @@ def _tell(done: Pass) -> None:
         log.info("uploaded", episode=episode)
     for episode in done.reported:
         log.info("reported", episode=episode)
+    for episode in done.taken_back:
+        log.warning("taken back from the store", episode=episode)
     for episode, error in done.failures:
         kept = "set aside" if episode in done.set_aside else "stays on the rig"
         log.error(kept, episode=episode, code=error.code, why=str(error))

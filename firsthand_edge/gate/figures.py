@@ -336,9 +336,12 @@ def span_of(times_ns: Int64, *, silence_max_ns: int) -> Span | None:
     if steps.size == 0:
         return Span(first, last, 0, 0, None)
     median = int(np.sort(steps)[(steps.size + 1) // 2 - 1])
-    whole, rest = np.divmod(steps, median)
-    periods = int(np.maximum(1, whole + (rest >= median - rest)).sum())
     longest = int(steps.argmax())
+    if 2 * int(steps[longest]) < 3 * median and int(steps.min()) > 0:  # every step is one period: nothing to divide
+        periods = int(steps.size)
+    else:
+        whole, rest = np.divmod(steps, median)
+        periods = int(np.maximum(1, whole + (rest >= median - rest)).sum())
     over = np.flatnonzero(steps > silence_max_ns)[:16]
     return Span(
         first,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from firsthand_edge.errors import FirsthandError
 from firsthand_edge.qa.differences import differences
+from firsthand_edge.qa.files import file_fault
 from firsthand_edge.qa.ledger import FILE
 from firsthand_edge.spec.capture import Capture
 from firsthand_edge.spec.signing import SIGNATURE, document_bytes
@@ -51,6 +52,12 @@ def check_again(
     except FirsthandError as exc:
         ledger.fails("verdict.again", f"the evidence gives no verdict at all: {' '.join(str(exc).split())}")
         ledger.skipped("evidence.binding", "the evidence gives no verdict")
+        return
+    bound = manifest.files.get(EVIDENCE_NAME)
+    if bound is not None and (fault := file_fault(folder / EVIDENCE_NAME, bound)) is not None:
+        # It is opened once for its digest and again to be judged: what was judged must be what was digested.
+        for name in ("verdict.again", "evidence.binding"):
+            ledger.fails(name, f"the evidence was replaced while it was judged: {fault}")
         return
     if verdict is None:
         ledger.skipped("verdict.again", f"there is no verdict to compare with; the evidence says {again.verdict}")

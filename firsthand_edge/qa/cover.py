@@ -28,14 +28,15 @@ LOOKED_AT: Final = 20
 """So many episodes are asked for a spec that was not given; one with whole evidence is enough."""
 
 
-def cover(found: Found, given: Spec | None = None) -> Coverage:
+def cover(found: Found, given: Spec | None = None, keys: Sequence[bytes] = ()) -> Coverage:
     """The coverage of all episodes that were found.
 
     Args:
         found: The episodes.
         given: A spec whose collection is told even where it holds nothing yet; targets of others come from evidence.
+        keys: Public keys of the rigs that count, 32 raw bytes each; empty: of every rig whose chain is unbroken.
     """
-    holdings = hold(found.places)
+    holdings = hold(found.places, keys)
     groups: dict[str, list[Held]] = {}
     identities: dict[str, tuple[str, int, str]] = {}
     given_digest = None if given is None else given.digest
@@ -54,6 +55,7 @@ def cover(found: Found, given: Spec | None = None) -> Coverage:
         different=different_collections(collections),
         not_counted=tuple(NotCounted(folder=folder, why=why) for folder, why in holdings.not_counted),
         notes=tuple(dict.fromkeys(map(printable, (*found.notes, *holdings.notes)))),
+        chains=tuple(holdings.chains),
     )
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "AxisCoverage",
     "AxisRow",
     "CellRow",
+    "ChainCounted",
     "CodeInCell",
     "CodeRow",
     "Collection",
@@ -182,10 +183,24 @@ class Collection(_Frozen):
     owed: tuple[Owed, ...]
 
 
+class ChainCounted(_Frozen):
+    """A chain on which figures rest: unbroken, every row signed."""
+
+    file: str
+    name: str
+    """Key id of the key that began it."""
+    rows: int
+    head: str | None
+    """Digest of its last row."""
+    asked_for: bool
+    """A key that was given proves it; false: it is held against the key that began it, whosever that is."""
+
+
 class NotCounted(_Frozen):
-    """An episode that no figure counts, because its documents cannot be relied on."""
+    """An episode or a chain that no figure counts, because it cannot be relied on."""
 
     folder: str
+    """Of the episode; for a chain, its file."""
     why: str
 
 
@@ -198,6 +213,7 @@ class Coverage(_Frozen):
     """That collections are different ones, in words: pilot and production above all."""
     not_counted: tuple[NotCounted, ...]
     notes: tuple[str, ...]
+    chains: tuple[ChainCounted, ...] = ()
 
 
 def coverage_bytes(coverage: Coverage) -> bytes:

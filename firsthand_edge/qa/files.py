@@ -12,6 +12,7 @@ from firsthand_edge.qa.reading import NotReadable, regular_file
 from firsthand_edge.qa.verdicts import judgements
 from firsthand_edge.spool.episode import EVIDENCE_NAME
 from firsthand_edge.spool.manifest import MANIFEST_NAME
+from firsthand_edge.spool.states import State
 from firsthand_edge.spool.verdict_file import verdict_name
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from firsthand_edge.qa.ledger import Ledger
+    from firsthand_edge.qa.places import Place
     from firsthand_edge.qa.story import Story
     from firsthand_edge.spool.manifest import FileDigests, Manifest
 
@@ -30,7 +32,7 @@ REJECTED_STAYS: Final = "not here: footage of a rejected episode stays on the ri
 
 def check_files(
     ledger: Ledger,
-    folder: Path,
+    place: Place,
     names: Mapping[str, bool],
     manifest: Manifest,
     *,
@@ -42,7 +44,7 @@ def check_files(
 
     Args:
         ledger: Takes the checks.
-        folder: Of the episode.
+        place: The episode's folder, and whether it lies on its rig.
         names: What is in it.
         manifest: Names, sizes and digests.
         story: What the chain says, which tells of files that were deleted.
@@ -54,12 +56,12 @@ def check_files(
         if name != EVIDENCE_NAME and not footage:
             ledger.skipped(check, "left out, as asked", excused=True)
         elif name not in names:
-            excuse = _excuse(name, story, accepted=accepted)
+            excuse = _excuse(name, place, story, accepted=accepted)
             if excuse is not None:
                 ledger.skipped(check, excuse, excused=True)
             else:
                 ledger.fails(check, f"{name} is not there, and the manifest lists it")
-        elif (fault := file_fault(folder / name, digests)) is not None:
+        elif (fault := file_fault(place.folder / name, digests)) is not None:
             ledger.fails(check, fault)
         else:
             ledger.holds(check, f"{digests.bytes} bytes, blake3:{digests.blake3}")
@@ -94,10 +96,16 @@ def check_others(ledger: Ledger, names: Mapping[str, bool], manifest: Manifest) 
         ledger.holds("others", "only what the manifest lists, the manifest itself, verdicts and receipts")
 
 
-def _excuse(name: str, story: Story, *, accepted: bool | None) -> str | None:
-    """Why a file that is absent may be; None when it may not."""
-    if story.good and story.removed is not None:
+def _excuse(name: str, place: Place, story: Story, *, accepted: bool | None) -> str | None:
+    """Why a file that is absent may be; None when it may not.
+
+    What is withdrawn is to be deleted everywhere, evidence included, and is never taken for accepted. All other rows of
+    a removal speak of the footage on the rig: elsewhere it must be there whatever the rig did with its own.
+    """
+    if story.good and story.withdrawn is not None:
+        return f"deleted: it was withdrawn (row {story.withdrawn.n})"
+    if name == EVIDENCE_NAME:
+        return None
+    if story.good and story.removed is not None and place.source.own and place.side == State.GONE:
         return f"deleted from the rig: it was {story.removed.event} (row {story.removed.n})"
-    if name != EVIDENCE_NAME and accepted is False and not story.own:
-        return REJECTED_STAYS
-    return None
+    return REJECTED_STAYS if accepted is False and not place.source.own else None

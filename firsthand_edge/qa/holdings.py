@@ -1,7 +1,8 @@
 """What a spool or a store holds, episode by episode, from manifests, verdicts and chain: what coverage counts.
 
-Each document is held against the digest that the chain has of it; one that differs is not counted and is told. Nothing
-is proved here: signatures are the business of `episodes verify`.
+Chains are checked row by row, and each document is held against the digest that its rig's chain has of it, and against
+the other; what differs, or what no chain speaks of, is not counted and is told. Nothing is judged again here: that is
+the business of `episodes verify`.
 """
 
 from __future__ import annotations
@@ -9,26 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from firsthand_edge.qa.chains import CHAIN_BYTES, EpisodeRows
+from firsthand_edge.qa.chains import EpisodeRows
 from firsthand_edge.qa.printable import printable
 from firsthand_edge.qa.reading import NotReadable, names_in, read_document_file
+from firsthand_edge.qa.rigs import Rigs, Untold, read_rigs
 from firsthand_edge.qa.story import Story, read_story
-from firsthand_edge.qa.verdicts import judgements
 from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spec.capture import Capture  # noqa: TC001 - pydantic resolves annotations at run time
 from firsthand_edge.spool.manifest import MANIFEST_NAME
-from firsthand_edge.spool.row import read_rows
 from firsthand_edge.spool.verdict_file import verdict_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from firsthand_edge.qa.places import Place, Source
+    from firsthand_edge.qa.coverage import ChainCounted
+    from firsthand_edge.qa.places import Place
     from firsthand_edge.spool.row import Row
 
 __all__ = ["Held", "Holdings", "Standing", "hold"]
@@ -74,8 +75,9 @@ class Holdings:
 
     held: list[Held] = field(default_factory=list)
     not_counted: list[tuple[str, str]] = field(default_factory=list)
-    """Folder and sentence."""
+    """Folder of an episode, or file of a chain, and sentence."""
     notes: list[str] = field(default_factory=list)
+    chains: list[ChainCounted] = field(default_factory=list)
 
 
 class _Loose(BaseModel):
@@ -115,63 +117,66 @@ class _Reason(_Loose):
 
 
 class _Verdict(_Loose):
-    verdict: str
+    schema_: str = Field(alias="schema")
+    episode: str
+    manifest: str
+    spec: str
+    cell: str | None = None
+    verdict: Literal["accepted", "rejected"]
     reasons: tuple[_Reason, ...] = ()
     report: _Report
 
 
-def hold(places: Sequence[Place]) -> Holdings:
-    """Reads every episode at `places`; one that lies at two of them counts once."""
-    out = Holdings()
-    logs: dict[Source, dict[str, list[Row]]] = {}
+def hold(places: Sequence[Place], keys: Sequence[bytes] = ()) -> Holdings:
+    """Reads every episode at `places`; one that lies at several of them counts once, whatever their order.
+
+    Args:
+        places: Folders of episodes. What the longest chain of a rig says holds for all copies of its episodes.
+        keys: As `read_rigs` takes them.
+    """
+    rigs = read_rigs((path for place in places for path in place.source.files), keys)
+    out = Holdings(not_counted=list(rigs.not_counted), notes=list(rigs.notes), chains=list(rigs.chains))
     seen: dict[str, str] = {}
+    copies: dict[str, str] = {}
     for place in places:
-        if place.source not in logs:
-            logs[place.source] = _rows(place.source, out)
         try:
-            held = _held(place, logs[place.source])
+            held = _held(place, rigs)
         except (NotReadable, ValueError, RecursionError) as exc:
             out.not_counted.append((printable(place.shown), printable(_short(exc))))
             continue
         if held is None:
             continue
         if held.episode in seen:
-            out.notes.append(f"{held.episode} lies at {seen[held.episode]} too, and counts once")
+            copies.setdefault(held.episode, printable(place.shown))
             continue
         seen[held.episode] = printable(place.shown)
         out.held.append(held)
+    if copies:
+        episode, at = next(iter(copies.items()))
+        what = "1 episode lies" if len(copies) == 1 else f"{len(copies)} episodes lie"
+        out.notes.append(f"{what} at several places, and each counts once: {episode} at {seen[episode]} and {at}")
     return out
 
 
-def _rows(source: Source, out: Holdings) -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
-    for path in source.files:
-        try:
-            data = read_document_file(path, most=CHAIN_BYTES)
-        except NotReadable as exc:
-            out.notes.append(printable(f"{path}: {exc}"))
-            continue
-        for row in read_rows(data):
-            if row.episode is not None:
-                rows.setdefault(row.episode, []).append(row)
-    if not source.files:
-        out.notes.append("no chain lies beside some episodes: the last verdict in their folder counts")
-    return rows
-
-
-def _held(place: Place, log: Mapping[str, list[Row]]) -> Held | None:
+def _held(place: Place, rigs: Rigs) -> Held | None:
     """The facts of one episode; None for one that is not sealed. Raises NotReadable or ValueError with a sentence."""
     names = names_in(place.folder)
-    told = bool(place.source.files)
-    story = read_story(_told(log.get(place.folder.name, ()))) if told else Story()
+    name = place.name
+    if name is None:
+        raise ValueError(f"{MANIFEST_NAME} names no episode")
+    story = read_story(_told(rigs.about(name)))
     if MANIFEST_NAME not in names and not story.sealed:
         return None
     data = read_document_file(place.folder / MANIFEST_NAME)
+    if len(story.sealed) != 1:
+        raise Untold(_silent(place, rigs) if not story.sealed else f"it was sealed {len(story.sealed)} times")
+    sealed = story.sealed[0][0]
     manifest = _Manifest.model_validate_json(data)
-    if story.known and manifest.episode != place.folder.name:
+    if manifest.episode != name:
         raise ValueError(f"its manifest is of {manifest.episode}")
-    if story.known:
-        _require(MANIFEST_NAME, data, story.sealed[0][0].body.get("manifest") if story.sealed else None)
+    _require(MANIFEST_NAME, data, sealed.body.get("manifest"))
+    if sealed.body.get("spec") != manifest.spec.digest:
+        raise ValueError(f"row {sealed.n} seals it under another spec than its manifest names")
     held = Held(
         episode=manifest.episode,
         folder=place.folder,
@@ -180,18 +185,28 @@ def _held(place: Place, log: Mapping[str, list[Row]]) -> Held | None:
         day=date.fromisoformat(manifest.take.claimed_utc[:10]) if manifest.take.claimed_utc else None,
         standing=Standing.TAKEN_BACK if story.taken_back is not None else Standing.WAITING,
     )
-    if held.standing is Standing.TAKEN_BACK:
+    if held.standing is Standing.TAKEN_BACK or not story.judged:
         return held
-    number = len(story.judged) if story.known else max(judgements(names), default=0)
-    return held if number == 0 else _judged(held, manifest, story, number)
+    return _judged(held, manifest, story, digest_bytes(data))
 
 
-def _judged(held: Held, manifest: _Manifest, story: Story, number: int) -> Held:
-    name = verdict_name(number)
+def _silent(place: Place, rigs: Rigs) -> str:
+    if not rigs.chains:
+        beside = "no unbroken chain that was asked for lies" if place.source.files else "no chain lies"
+        return f"{beside} beside it, so nothing tells that a rig sealed it"
+    return "no chain that counts says that it was sealed"
+
+
+def _judged(held: Held, manifest: _Manifest, story: Story, manifest_digest: str) -> Held:
+    """With what the last judgement says."""
+    name = verdict_name(len(story.judged))
     data = read_document_file(held.folder / name)
-    if story.known:
-        _require(name, data, story.judged[number - 1][0].body.get("document"))
+    row = story.judged[-1][0]
+    _require(name, data, row.body.get("document"))
     verdict = _Verdict.model_validate_json(data)
+    _require_bound(name, verdict, held, manifest_digest)
+    if row.body.get("verdict") != verdict.verdict:
+        raise ValueError(f"row {row.n} says {row.body.get('verdict')!r}, and {name} {verdict.verdict!r}")
     torn = manifest.recovery is not None or any(row.body.get("torn") is True for row, _ in story.sealed)
     if verdict.verdict == "accepted" and not torn:
         seconds = verdict.report.span.ticks * (verdict.report.period_ns or 0)
@@ -203,6 +218,16 @@ def _judged(held: Held, manifest: _Manifest, story: Story, number: int) -> Held:
 
 def _told(rows: Sequence[Row]) -> EpisodeRows:
     return EpisodeRows(file="", name="", own=False, fault=None, rows=tuple((row, None) for row in rows))
+
+
+def _require_bound(name: str, verdict: _Verdict, held: Held, manifest_digest: str) -> None:
+    """A verdict counts for the episode, manifest, spec and cell that it judged, and for no other."""
+    expected = {"episode": held.episode, "manifest": manifest_digest, "spec": held.spec[2], "cell": held.cell}
+    for what, value in expected.items():
+        if what == "cell" and verdict.schema_ == "firsthand.verdict/1":
+            continue  # which does not say it
+        if (said := getattr(verdict, what)) != value:
+            raise ValueError(f"{name} judges {what} {said}, and the manifest says {value}")
 
 
 def _require(name: str, data: bytes, digest: object) -> None:

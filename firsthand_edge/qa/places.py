@@ -94,7 +94,7 @@ def find(paths: Iterable[Path], *, chain: Path | None = None) -> Found:
         for place in _below(root, str(path), found.notes):
             if place.folder not in seen:
                 seen.add(place.folder)
-                found.places.append(place if chain is None else replace(place, source=Source((chain.resolve(),))))
+                found.places.append(place if chain is None else _held_against(place, chain.resolve()))
     return found
 
 
@@ -111,6 +111,11 @@ def sources(path: Path) -> Source:
         if files := tuple(sorted(p for p in (root / CHAINS_NAME).glob("*.jsonl") if _is_file(p))):
             return Source(files)
     return Source()
+
+
+def _held_against(place: Place, chain: Path) -> Place:
+    """The place with a chain that a person named; the rig's own one stays that."""
+    return replace(place, source=Source((chain,), own=place.source == Source((chain,), own=True)))
 
 
 def _folder(path: Path) -> Path:

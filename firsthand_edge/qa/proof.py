@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
     "DOES_NOT_SHOW",
+    "ONCE",
     "Check",
     "CheckedChain",
     "EpisodeProof",
@@ -36,6 +37,9 @@ DOES_NOT_SHOW = (
     "whether rows were cut off the end of the chain before anybody else had seen them",
 )
 """What no proof of this kind can show; said on every page."""
+
+ONCE = "once"
+"""Name of the check that nothing is counted twice; made when all episodes are proved."""
 
 
 class _Frozen(BaseModel):
@@ -164,6 +168,8 @@ class Summary(_Frozen):
     taken_back: int
     failed: int
     unknown: int
+    copies: int = 0
+    """So many of those that failed are copies of an episode that is proved at another place, and counts there."""
 
 
 class Proof(_Frozen):
@@ -200,9 +206,11 @@ def outcome_of(checks: tuple[Check, ...], verdict: VerdictOnFile | None, *, take
 def summary_of(episodes: tuple[EpisodeProof, ...]) -> Summary:
     """Counts outcomes."""
     counts = dict.fromkeys(Outcome, 0)
+    copies = 0
     for episode in episodes:
         counts[episode.outcome] += 1
-    return Summary(episodes=len(episodes), **{outcome.value: count for outcome, count in counts.items()})
+        copies += any(check.id == ONCE and check.result is Result.FAILS for check in episode.checks)
+    return Summary(episodes=len(episodes), copies=copies, **{outcome.value: count for outcome, count in counts.items()})
 
 
 def exit_status(summary: Summary) -> int:

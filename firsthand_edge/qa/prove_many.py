@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from firsthand_edge import _core
 from firsthand_edge.qa.chains import Chains
+from firsthand_edge.qa.once import counted_once
 from firsthand_edge.qa.printable import printable
 from firsthand_edge.qa.proof import EpisodeProof, GivenSpec, Proof, exit_status, summary_of
 from firsthand_edge.qa.prove import prove_episode
@@ -49,9 +50,9 @@ def prove(
     work: list[Work] = [(place, chains.about(place.source, place.name)) for place in found.places]
     count = jobs or os.cpu_count() or 1
     if count == 1 or len(work) < (ALONE_WITH_FOOTAGE if asked.footage else ALONE):
-        episodes = tuple(_one_by_one(work, standard, progress))
+        episodes = counted_once(list(_one_by_one(work, standard, progress)))
     else:
-        episodes = tuple(Workers(asked, count, progress).prove(work))
+        episodes = counted_once(list(Workers(asked, count, progress).prove(work)))
     summary = summary_of(episodes)
     return Proof(
         core=_core.__version__,
@@ -60,7 +61,7 @@ def prove(
         chains=tuple(chain.record for chain in chains.opened),
         footage=asked.footage,
         episodes=episodes,
-        notes=tuple(map(printable, found.notes)),
+        notes=tuple(map(printable, (*found.notes, *chains.notes))),
         summary=summary,
         exit_status=exit_status(summary),
     )

@@ -36,12 +36,12 @@ class Story:
     """There is a chain."""
     good: bool = False
     """It is whole."""
-    own: bool = False
-    """It is the rig's own, not a copy that may lag behind."""
     sealed: tuple[tuple[Row, bytes | None], ...] = ()
     judged: tuple[tuple[Row, bytes | None], ...] = ()
     removed: Row | None = None
-    """The row by which files were deleted."""
+    """The row by which files were deleted last."""
+    withdrawn: Row | None = None
+    """The row by which its contributor took it back."""
     taken_back: Row | None = None
     """The row after which nobody may use it."""
 
@@ -77,10 +77,10 @@ def read_story(rows: EpisodeRows | None) -> Story:
     return Story(
         known=True,
         good=rows.fault is None,
-        own=rows.own,
         sealed=tuple((row, key) for row, key in rows.rows if row.event == Event.SEALED),
         judged=tuple((row, key) for row, key in rows.rows if row.event in JUDGED),
         removed=last(REMOVED),
+        withdrawn=last(frozenset({Event.WITHDRAWN})),
         taken_back=last(TAKEN_BACK),
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from firsthand_edge.config import WRONG_KIND
 from firsthand_edge.errors import CaptureInvalid
 from firsthand_edge.spec.fields import Name, Section
 
@@ -131,7 +132,7 @@ def _sentence(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         known = ", ".join(Capture.model_fields)
         return f"{place}: is not known; a capture has {known}"
-    message = error["msg"].removeprefix("Value error, ")
+    message = WRONG_KIND.get(error["type"]) or error["msg"].removeprefix("Value error, ")
     value = repr(error["input"])
     shown = value if len(value) <= LONGEST_SHOWN else f"{value[: LONGEST_SHOWN - 3]}..."
     return f"{place}: {message[:1].lower()}{message[1:]} (it is {shown})"

@@ -13,21 +13,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from firsthand_edge.durable import disk_errors, fsync_folder
-from firsthand_edge.errors import ConfigInvalid, KeyRotated
+from firsthand_edge.errors import ChainBroken, ConfigInvalid, KeyRotated
 from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spool.chain_index import ChainIndex
 from firsthand_edge.spool.identity import exclusive
-from firsthand_edge.spool.keyring import KeyRing
-from firsthand_edge.spool.row import Event, Row, read_row, read_rows, sign_row
+from firsthand_edge.spool.keyring import KeyRing, ring_of, rotation_body
+from firsthand_edge.spool.row import Event, Row, read_row, read_rows, sign_row, whole_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from firsthand_edge.spec.keys import KeyPair
+    from firsthand_edge.spool.soundness import Break
 
-__all__ = ["CHAIN_NAME", "Appender", "Chain", "Event", "Row", "held_chain", "read_rows"]
+__all__ = ["CHAIN_NAME", "TORN_NAME", "Appender", "Chain", "Event", "Row", "held_chain", "read_rows"]
 
 CHAIN_NAME: Final = "chain.jsonl"
+TORN_NAME: Final = "chain.torn"
+"""Keeps last lines that were cut off a chain because they were torn."""
 TAIL_BYTES: Final = 1 << 16
 
 
@@ -76,14 +79,25 @@ class Chain:
                 appender.append(Event.KEY, None, {"public_key": self._key.public.hex()})
             yield appender
 
-    def require_key(self) -> None:
+    def require_key(self) -> str | None:
         """Whether the key at hand may append the next row.
+
+        Returns:
+            What was mended for that, as a sentence: a last row that lacked its line feed may be the one of this key.
 
         Raises:
             KeyRotated, ConfigInvalid, DiskError: as `locked`.
         """
-        with self._followed():
-            self._require_current()
+        try:
+            with self._followed():
+                self._require_current()
+        except (ConfigInvalid, KeyRotated):
+            with held_chain(self.path) as (descriptor, torn):
+                with disk_errors("the chain cannot be read"):
+                    self._index.follow(descriptor)
+                self._require_current()
+            return torn
+        return None
 
     def _require_current(self) -> None:
         ring = self._ring()
@@ -140,6 +154,29 @@ class Chain:
         """Every episode that the chain speaks of, proved or not. Raises DiskError when the file cannot be read."""
         with self._followed():
             return self._index.names()
+
+    def count(self, episode: str) -> int:
+        """How many rows speak of `episode`, proved or not: a number that tells whether anything was said since."""
+        with self._followed():
+            return self._index.count(episode)
+
+    def broken(self, *, anew: bool = False) -> Break | None:
+        """Where the chain is not whole; None where it is. The first call of a process checks every signature.
+
+        Args:
+            anew: Check every row again, also what was found to be good before.
+
+        Raises:
+            DiskError: the file cannot be read.
+        """
+        with self._followed() as descriptor:
+            return None if descriptor is None else self._index.broken(descriptor, anew=anew)
+
+    def require_whole(self) -> None:
+        """Whether anything may be accepted or leave by what the chain says. Raises ChainBroken, DiskError."""
+        found = self.broken()
+        if found is not None:
+            raise ChainBroken(f"{self.path}: {found.sentence}")
 
     def last_spec(self) -> Row | None:
         """The last row `spec` that is signed as it should be; None before the first. Raises as `keyring`."""
@@ -218,9 +255,9 @@ class Appender:
         self._n, self._prev = self._n + 1, written.digest
         return written
 
-    def append_rotation(self, public: bytes) -> Row:
-        """Makes `public` (32 raw bytes) the rig's key: the last row of the old one. Raises as `append`."""
-        row = self.append(Event.KEY, None, {"public_key": public.hex()})
+    def append_rotation(self, new: KeyPair) -> Row:
+        """Makes `new` the rig's key: the last row of the old one, countersigned by the new. Raises as `append`."""
+        row = self.append(Event.KEY, None, rotation_body(self._n, self._prev, new))
         self._key = None
         return row
 
@@ -273,7 +310,8 @@ def _cut_torn_tail(descriptor: int, path: Path) -> str | None:
     """Cuts off a last line that a power cut left unfinished and keeps its bytes in `chain.torn`.
 
     Unfinished means: no line feed, or blocks that never reached the disk and read as zeros. A row that is whole but for
-    its line feed is completed. Nothing that any step relied on is touched: steps become visible after the fsync.
+    its line feed is completed, also where other bytes stand in its place and the row is signed by the key in force and
+    continues the chain. Nothing that any step relied on is touched: steps become visible after the fsync.
     """
     start, line = _last_line(descriptor)
     if not line or (line.endswith(b"\n") and b"\x00" not in line):
@@ -283,7 +321,12 @@ def _cut_torn_tail(descriptor: int, path: Path) -> str | None:
         _write_all(descriptor, b"\n")
         os.fsync(descriptor)
         return "the last row of the chain lacked its line feed; completed"
-    side = path.with_name("chain.torn")
+    if (row := _proved_row(descriptor, start, line)) is not None:
+        os.pwrite(descriptor, b"\n", start + len(row.line))
+        os.ftruncate(descriptor, start + len(row.line) + 1)
+        os.fsync(descriptor)
+        return "the last row of the chain ended in other bytes instead of its line feed; completed"
+    side = path.with_name(TORN_NAME)
     kept = os.open(side, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
         _write_all(kept, line if line.endswith(b"\n") else line + b"\n")
@@ -294,3 +337,21 @@ def _cut_torn_tail(descriptor: int, path: Path) -> str | None:
     os.ftruncate(descriptor, start)
     os.fsync(descriptor)
     return f"the last line of the chain was torn ({len(line)} bytes); cut off and kept in {side}"
+
+
+def _proved_row(descriptor: int, start: int, line: bytes) -> Row | None:
+    """The row that a last line would be without its end, where the key in force signed it as the next one.
+
+    Bytes change in the middle of a disk too: a row that a step relied on is not cut off for want of its line feed.
+    """
+    rows = whole_rows(line)
+    if not rows:
+        return None
+    before = os.pread(descriptor, start, 0)
+    link = digest_bytes(before[before.rfind(b"\n", 0, -1) + 1 : -1]) if start else None
+    number = before.count(b"\n")
+    for row in rows:
+        ring = ring_of(before) if start else KeyRing.begun_by(row)
+        if ring is not None and (row.n, row.prev) == (number, link) and row.signed_by(ring.at(row.n)):
+            return row
+    return None

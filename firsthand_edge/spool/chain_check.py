@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from firsthand_edge.spool.keyring import RingKey
 
-__all__ = ["ChainReport", "CheckedChain", "Finding", "check_chain"]
+__all__ = ["ChainReport", "CheckedChain", "Finding", "check_chain", "proved_rows"]
 
 BATCH: Final = 1024
 """Rows that one thread takes at a time; below this, threads cost more than they save."""
@@ -73,7 +73,7 @@ def check_chain(data: bytes, public_key: bytes, *, against: bytes | None = None)
     *lines, tail = data.split(b"\n")
     rows = [read_row(line) for line in lines]
     ring, own = _keys(rows, public_key)
-    proved = _proved(rows, ring)
+    proved = proved_rows(rows, ring)
     notes: list[str] = []
     if own is not None and not any(proved):
         said = (
@@ -89,8 +89,8 @@ def check_chain(data: bytes, public_key: bytes, *, against: bytes | None = None)
     if (given := ring.find(public_key)) is not None and given.since > 0:
         findings += _vouched(given, rows, proved)
         notes.append(
-            f"rows 0 to {given.since - 1} are older than the key given: its first row links to them, and the keys that "
-            "signed them are known from the chain itself"
+            f"rows 0 to {given.since - 1} are older than the key given: {_by_what(given)} links to them, and the keys "
+            "that signed them are known from the chain itself"
         )
     cannot_know: tuple[str, ...] = CANNOT_KNOW
     if against is not None:
@@ -123,7 +123,7 @@ def _keys(rows: Sequence[Row | None], public_key: bytes) -> tuple[KeyRing, KeyRi
     return KeyRing.of(public_key).grown(readable), own
 
 
-def _proved(rows: Sequence[Row | None], ring: KeyRing) -> list[bool]:
+def proved_rows(rows: Sequence[Row | None], ring: KeyRing) -> list[bool]:
     """Which rows the key in force signed. Verifying is nearly all of the work and needs no interpreter lock."""
 
     def one(row: Row | None) -> bool:
@@ -215,9 +215,14 @@ def _key(row: Row, ring: KeyRing) -> Iterator[str]:
         yield f"row {row.n} makes no key the rig's" + (f": {why}" if why else "")
 
 
+def _by_what(given: RingKey) -> str:
+    return "its countersignature" if given.countersigned else "its first row"
+
+
 def _vouched(given: RingKey, rows: Sequence[Row | None], proved: Sequence[bool]) -> Iterator[Finding]:
-    """A later key vouches for what came before by its first row, so that one must be there."""
-    if any(good and row is not None and row.n >= given.since for row, good in zip(rows, proved, strict=True)):
+    """A later key vouches for what came before by its countersignature of the rotation, or by its first row."""
+    signed = (good and row is not None and row.n >= given.since for row, good in zip(rows, proved, strict=True))
+    if given.countersigned or any(signed):
         return
     yield Finding(
         len(rows),

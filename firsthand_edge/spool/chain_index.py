@@ -1,8 +1,9 @@
 """What a process remembers of a chain that only grows: its keys, and which lines speak of which episode.
 
-Each look reads what was appended since the last one. A file that is shorter, another, or written without growing is
-read anew from its start. Only places are remembered: a row that is used is read from the disk and its signature is
-checked again.
+Each look reads what was appended since the last one. A file that is shorter, another, written without growing, or in
+which another line stands where the last one stood is read anew from its start. Only places are remembered: a row that
+is used is read from the disk and its signature is checked again. Whether the whole of it holds together is looked at
+when somebody asks (`soundness.py`).
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from firsthand_edge.spool.keyring import KEY_EVENT, KeyRing
 from firsthand_edge.spool.row import Event, read_row
+from firsthand_edge.spool.soundness import Soundness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from firsthand_edge.spool.row import Row
+    from firsthand_edge.spool.soundness import Break
 
 __all__ = ["ChainIndex"]
 
@@ -32,6 +35,7 @@ class ChainIndex:
     """The index of one chain file, for one thread."""
 
     def __init__(self) -> None:
+        self._soundness = Soundness()
         self.forget()
 
     def forget(self) -> None:
@@ -44,18 +48,25 @@ class ChainIndex:
         self._specs: list[Place] = []
         self._scanned = 0
         self._seen = (0, 0, 0)
+        self._last: tuple[int, bytes] = (0, b"")
+        self._soundness.forget()
 
     def follow(self, descriptor: int) -> None:
         """Takes in what was appended since the last call. Raises OSError."""
         status = os.fstat(descriptor)
         inode, size, changed = self._seen
-        same_file = status.st_ino == inode and status.st_size >= size
+        start, last = self._last
+        same_file = status.st_ino == inode and status.st_size >= size and os.pread(descriptor, len(last), start) == last
         if not same_file or (status.st_size == size and status.st_mtime_ns != changed):
             self.forget()
         data = os.pread(descriptor, status.st_size - self._scanned, self._scanned)
         for start, end in _lines(data):
             self._take(data[start:end], (self._scanned + start, end - start))
-        self._scanned += data.rfind(b"\n") + 1
+        end = data.rfind(b"\n") + 1
+        if end:
+            begin = data.rfind(b"\n", 0, end - 1) + 1
+            self._last = (self._scanned + begin, data[begin:end])
+        self._scanned += end
         self._seen = (status.st_ino, status.st_size, status.st_mtime_ns)
 
     def _take(self, line: bytes, place: Place) -> None:
@@ -79,6 +90,16 @@ class ChainIndex:
         """The readable rows of `episode`, in order, read from the file. Call `follow` first. Raises OSError."""
         found = self._read(descriptor, self._episodes.get(episode.encode(), []))
         return [row for row in found if row.episode == episode]
+
+    def count(self, episode: str) -> int:
+        """How many lines speak of `episode`, proved or not. Call `follow` first."""
+        return len(self._episodes.get(episode.encode(), ()))
+
+    def broken(self, descriptor: int, *, anew: bool) -> Break | None:
+        """Where the file is not whole. Call `follow` first. Raises OSError."""
+        if anew:
+            self._soundness.forget()
+        return self._soundness.follow(descriptor, self._scanned, self.ring)
 
     def names(self) -> list[str]:
         """What the lines call their episodes, proved or not. Call `follow` first."""

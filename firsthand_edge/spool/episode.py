@@ -41,6 +41,7 @@ FOOTAGE_SIDE: Final = "episodes"
 EVIDENCE_SIDE: Final = "rejected"
 """Side of the store for what may be known of rejected episodes: never footage."""
 BLOCK_BYTES: Final = 1 << 20
+JUDGING: Final = frozenset({Event.JUDGED, Event.REJUDGED})
 REMOVALS: Final = frozenset({Event.WITHDRAWN, Event.DISCARDED, Event.EXPIRED})
 
 
@@ -75,6 +76,10 @@ class Standing:
     """The store holds evidence, manifest and last verdict of a rejected episode."""
     receipts: int = 0
     """How often a store gave a receipt."""
+    rejected: bool = False
+    """It was rejected at some time."""
+    uploaded: bool = False
+    """A store has proved to hold all of it."""
     removed: bool = False
     """Its footage is removed; nothing brings it back."""
     withdrawn: bool = False
@@ -98,22 +103,39 @@ class Standing:
             standing = standing.after(row)
         return standing
 
+    def takes(self, row: Row) -> bool:
+        """Whether `row` can come next. An old one that somebody appended once more is signed as it should be."""
+        if self.removed or row.event in REMOVALS:
+            return True
+        if row.event == Event.SEALED:
+            return not self.sealed
+        number = row.body.get("judgement")
+        return row.event not in JUDGING or (type(number) is int and number == self.judgements + 1)
+
     def after(self, row: Row) -> Standing:
-        """The standing once `row` is counted too. After a removal only a withdrawal still changes anything."""
+        """The standing once `row` is counted too; this one where it cannot come next.
+
+        After a removal only a withdrawal still changes anything.
+        """
         event, body = row.event, row.body
         if event in REMOVALS:
             withdrawn = self.withdrawn or event == Event.WITHDRAWN
             return replace(self, state=State.GONE, removed=True, withdrawn=withdrawn)
-        if self.removed:
+        if self.removed or not self.takes(row):
             return self
         if event == Event.SEALED:
             torn = body.get("torn") is True
             state = State.TORN if torn else State.SEALED
             return replace(self, state=state, manifest=str(body.get("manifest")), torn=torn)
-        if event in {Event.JUDGED, Event.REJUDGED}:
-            state = State.ACCEPTED if body.get("verdict") == "accepted" else State.REJECTED
+        if event in JUDGING:
+            accepted = body.get("verdict") == "accepted"
             return replace(
-                self, state=state, verdict=str(body.get("document")), judgements=self.judgements + 1, reported=False
+                self,
+                state=State.ACCEPTED if accepted else State.REJECTED,
+                verdict=str(body.get("document")),
+                judgements=self.judgements + 1,
+                reported=False,
+                rejected=self.rejected or not accepted,
             )
         if event == Event.UPLOADED:
             whole = body.get("side") == FOOTAGE_SIDE
@@ -121,6 +143,7 @@ class Standing:
                 self,
                 state=State.UPLOADED if whole else self.state,
                 reported=self.reported or not whole,
+                uploaded=self.uploaded or whole,
                 receipts=self.receipts + 1,
             )
         return replace(self, state=State.ASIDE) if event == Event.DAMAGED else self

@@ -1,8 +1,10 @@
 """Which key was in force for which row: a rotation is a row of the chain, signed by the key that it ends.
 
 The first row names the key that began the chain and is signed by it. A later row `key` with the body
-`{"public_key": <new, hex>}` makes another key the rig's: it is the last row of the old key, and every row after it is
-the new one's. A row that says so and is not proved to come from the key in force makes nothing.
+`{"countersign": <hex>, "public_key": <new, hex>}` makes another key the rig's: it is the last row of the old key, and
+every row after it is the new one's. By the countersignature the new key vouches for the row, and through its link for
+every row before. A row that says so and is not proved to come from the key in force, or that the new key did not
+countersign, makes nothing. The first versions of this software wrote no countersignature; such a row counts without.
 """
 
 from __future__ import annotations
@@ -11,18 +13,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from firsthand_edge.spec.keys import key_id
+from firsthand_edge.spec.canonical import canonical_bytes
+from firsthand_edge.spec.keys import key_id, verify
 from firsthand_edge.spool.row import Event, read_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from firsthand_edge.spec.keys import KeyPair
     from firsthand_edge.spool.row import Row
 
-__all__ = ["KeyRing", "RingKey", "ring_of"]
+__all__ = ["KeyRing", "RingKey", "ring_of", "rotation_body"]
 
 KEY_EVENT: Final = b'"event":"key"'
 """How a row `key` spells its event."""
+COUNTERSIGN: Final = "countersign"
 _PUBLIC: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -34,6 +39,8 @@ class RingKey(NamedTuple):
     """32 raw bytes."""
     since: int
     """Number of the first row that it signs."""
+    countersigned: bool = False
+    """Whether it has signed the row that made it the rig's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,9 @@ class KeyRing:
     def begun_by(cls, row: Row) -> KeyRing | None:
         """The ring that the first row of a chain begins; None when it proves no key."""
         public = _named(row)
-        if row.n != 0 or row.prev is not None or row.event != Event.KEY or public is None or not row.signed_by(public):
+        if row.n != 0 or row.prev is not None or row.event != Event.KEY or COUNTERSIGN in row.body:
+            return None
+        if public is None or not row.signed_by(public):
             return None
         return cls.of(public)
 
@@ -93,6 +102,8 @@ class KeyRing:
             return f"it says row {row.n}, and the key in force began with row {self.keys[-1].since}"
         if (before := self.find(public)) is not None:
             return f"it names key {before.key_id}, which was the rig's before"
+        if COUNTERSIGN in row.body and not _countersigned(row, public):
+            return f"its countersignature is not by {key_id(public)}, the key that it names"
         return None
 
     def after(self, row: Row) -> KeyRing:
@@ -100,7 +111,7 @@ class KeyRing:
         public = _named(row)
         if public is None or self.rotation_fault(row) is not None:
             return self
-        return KeyRing((*self.keys, RingKey(key_id(public), public, row.n + 1)))
+        return KeyRing((*self.keys, RingKey(key_id(public), public, row.n + 1, COUNTERSIGN in row.body)))
 
     def grown(self, rows: Iterable[Row]) -> KeyRing:
         """The ring once all rows `key` among `rows`, in order, are counted."""
@@ -125,8 +136,22 @@ def ring_of(data: bytes) -> KeyRing | None:
     return ring
 
 
+def rotation_body(n: int, prev: str | None, new: KeyPair) -> dict[str, str]:
+    """The body of row `n`, which follows the row of digest `prev` and makes `new` the rig's key."""
+    public = new.public.hex()
+    return {COUNTERSIGN: new.sign(_to_countersign(n, prev, public)), "public_key": public}
+
+
+def _to_countersign(n: int, prev: str | None, public: str) -> bytes:
+    return canonical_bytes({"n": n, "prev": prev, "public_key": public})
+
+
+def _countersigned(row: Row, public: bytes) -> bool:
+    signature = row.body[COUNTERSIGN]
+    return isinstance(signature, str) and verify(public, _to_countersign(row.n, row.prev, public.hex()), signature)
+
+
 def _named(row: Row) -> bytes | None:
     public = row.body.get("public_key")
-    if len(row.body) != 1 or not isinstance(public, str) or not _PUBLIC.fullmatch(public):
-        return None
-    return bytes.fromhex(public)
+    named = isinstance(public, str) and _PUBLIC.fullmatch(public) and row.body.keys() <= {COUNTERSIGN, "public_key"}
+    return bytes.fromhex(str(public)) if named else None

@@ -2,7 +2,8 @@
 
 The chain decides where an episode belongs, and whether its footage is to be deleted. Documents that were durable and
 signed by the key in force when their row was not yet appended are followed forward: a manifest seals, a verdict judges.
-What is neither is moved out of the way and reported.
+What is neither is moved out of the way and reported. While the chain is broken nothing moves towards `accepted`, and no
+restart makes a rejected episode an accepted one without a row that says so.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from firsthand_edge.spool.verdict_file import VerdictDocument, verdict_name
 
 if TYPE_CHECKING:
     from firsthand_edge.spool.chain import Appender
+    from firsthand_edge.spool.soundness import Break
     from firsthand_edge.spool.spool import Spool
 
 __all__ = ["Found", "agree", "finish_steps", "restart"]
 
 WAITING: Final = frozenset({State.TORN, State.SEALED})
-JUDGED: Final = frozenset({State.ACCEPTED, State.REJECTED})
+LEAVING: Final = frozenset({State.ACCEPTED, State.UPLOADED})
+"""Where nothing is moved while the chain is broken: a row that is lost might have taken it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,8 @@ class Found:
     """One thing that a restart found, and what it did about it."""
 
     what: str
-    """`chain_torn`, `mended`, `torn`, `step_finished`, `removed`, `empty`, `leftover`, `damaged`, `doubled`, `missing`,
-    `stranger`."""
+    """`chain_torn`, `chain_broken`, `held`, `mended`, `torn`, `step_finished`, `removed`, `empty`, `leftover`,
+    `damaged`, `doubled`, `missing`, `stranger`."""
     sentence: str
     episode: str | None = None
 
@@ -81,22 +84,14 @@ class _Restart:
         self._spool = spool
         self._chain = chain
         self._recorder = recorder
+        self._broken: Break | None = None
         self.found: list[Found] = [Found("mended", sentence) for sentence in spool.said]
         spool.said.clear()
         if chain.torn is not None:
             self.found.append(Found("chain_torn", chain.torn))
 
     def everything(self) -> None:
-        standings: dict[str, Standing] = {}
-        forged: dict[str, int] = {}
-        ring = self._spool.chain.keyring()
-        for row in self._spool.chain.rows():
-            if row.episode is None:
-                continue
-            if row.signed_by(ring.at(row.n)):
-                standings[row.episode] = standings.get(row.episode, Standing()).after(row)
-            else:
-                forged.setdefault(row.episode, row.n)
+        standings, forged = self._standings()
         places: dict[str, list[Episode]] = {}
         for episode in self._spool.episodes():
             places.setdefault(episode.id, []).append(episode)
@@ -116,11 +111,31 @@ class _Restart:
         if self._recorder:
             self._strangers()
 
+    def _standings(self) -> tuple[dict[str, Standing], dict[str, int]]:
+        """What the rows that count say of each episode, and for each that others speak of, the first of those."""
+        standings: dict[str, Standing] = {}
+        forged: dict[str, int] = {}
+        self._broken = self._spool.chain.broken(anew=True)
+        if self._broken is not None:
+            self.found.append(Found("chain_broken", self._broken.sentence))
+        ring = self._spool.chain.keyring()
+        for row in self._spool.chain.rows():
+            if row.episode is None:
+                continue
+            standing = standings.get(row.episode, Standing())
+            # Every row of a whole chain is signed: that was looked at just now.
+            proved = self._broken is None or row.signed_by(ring.at(row.n))
+            if proved and standing.takes(row):
+                standings[row.episode] = standing.after(row)
+            else:
+                forged.setdefault(row.episode, row.n)
+        return standings, forged
+
     def _distrust(self, episode: Episode, number: int) -> None:
         """An episode that a changed row speaks of: nobody knows where it belongs, so a person decides."""
         if episode.state in {State.ASIDE, State.GONE}:
             return
-        why = f"row {number} of the chain, which speaks of it, was changed after it was signed"
+        why = f"row {number} of the chain, which speaks of it, was changed or repeats an earlier one"
         self._spool.append_damaged(self._chain, episode, why)
         self._say("damaged", episode.id, f"set aside: {why}")
 
@@ -134,6 +149,10 @@ class _Restart:
         return keep
 
     def _one(self, episode: Episode, standing: Standing) -> None:
+        if self._broken is not None and standing.state in LEAVING and episode.state is not standing.state:
+            where = f"is in {episode.state}, and what is left of the chain says {standing.state}"
+            self._say("held", episode.id, f"{where}; it stays until the chain is restored")
+            return
         if standing.state in {State.UPLOADED, State.ASIDE}:
             self._settle(episode, standing.state)
             return
@@ -219,6 +238,8 @@ class _Restart:
             fault = file_fault(episode.path, committed.manifest, contents=False) if accepted else None
             if fault is not None:
                 raise EpisodeDamaged(fault)
+        if episode.state is State.REJECTED and standing.state is State.ACCEPTED:
+            _require_promoted(episode, standing)
         if standing.state is not None:
             episode = self._settle(episode, standing.state)
         self._verdict_ahead(episode, standing)
@@ -238,6 +259,15 @@ class _Restart:
             except (ValueError, UsageError) as exc:
                 target = self._spool.out_of_the_way(path)
                 self._say("damaged", episode.id, f"{path.name}, which no row names, {exc}; moved to {target.name}")
+                return
+            if verdict.accepted and self._broken is not None:
+                self._say("held", episode.id, f"{path.name} accepts it; it waits until the chain is restored")
+                return
+            if verdict.accepted and standing.state is State.REJECTED:
+                # Any earlier verdict that accepted it, copied, would be one.
+                target = self._spool.out_of_the_way(path)
+                said = f"is rejected, and {path.name}, which no row names, accepts it; moved to {target.name}"
+                self._say("held", episode.id, f"{said}; judge it again")
                 return
         judged = self._spool.append_judged(self._chain, episode, verdict, digest_bytes(data), number)
         self._say("step_finished", episode.id, f"its verdict was durable; now in {judged.state}")
@@ -264,3 +294,13 @@ class _Restart:
 
     def _say(self, what: str, episode: str, sentence: str) -> None:
         self.found.append(Found(what, f"episode {episode}: {sentence}", episode))
+
+
+def _require_promoted(episode: Episode, standing: Standing) -> None:
+    """Whether the row that accepts a rejected episode can be the last one. Raises EpisodeDamaged when it cannot."""
+    known = {verdict_name(number) for number in range(1, standing.judgements + 1)}
+    later = sorted(path.name for path in episode.path.glob("verdict*.json") if path.name not in known)
+    if later:
+        raise EpisodeDamaged(f"it is rejected, {later[0]} is no row's, and the last row accepts it: rows were lost")
+    if not standing.rejected:
+        raise EpisodeDamaged("it is among the rejected, and no row of the chain ever rejected it: rows were lost")

@@ -78,16 +78,18 @@ def rotate(spool: Spool, keys: Path) -> Rotation:
 
     Raises:
         KeyRotated: somebody else rotated it just now.
+        ChainBroken: the chain is not whole; restore it first.
         DiskFull, DiskError: the disk refuses; whoever opens the spool next finishes it, or finds that nothing happened.
     """
     with spool.chain.locked() as chain:
         found = agree(spool, chain)
+        spool.chain.require_whole()  # restored from a copy, it would lack the row of the new key
         old = spool.chain.keyring()
         with disk_errors(f"a new key cannot be made in {keys}"):
             _settle(keys, old)
             new = KeyPair.generate()
             new.write_private(private_path(keys, NEXT))
-        row = chain.append_rotation(new.public)
+        row = chain.append_rotation(new)
         ring = old.after(row)
         with disk_errors(f"the new key cannot be put in its place in {keys}; the next start does it"):
             _install(keys, new)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from firsthand_edge.spec.keys import KeyPair
 
-__all__ = ["Event", "Row", "read_row", "read_rows", "sign_row"]
+__all__ = ["Event", "Row", "read_row", "read_rows", "sign_row", "whole_rows"]
 
 FIELDS: Final = frozenset({"at", "body", "episode", "event", "key_id", "n", "prev", "sig"})
 SIGNATURE_DIGITS: Final = 128
@@ -105,6 +105,12 @@ def read_row(line: bytes) -> Row | None:
 def read_rows(data: bytes) -> list[Row]:
     """The readable rows of a chain's bytes, in order. Says nothing about signatures: see `check_chain`."""
     return [row for line in data.split(b"\n")[:-1] if (row := read_row(line)) is not None]
+
+
+def whole_rows(line: bytes) -> list[Row]:
+    """The rows that a line is when what follows one of its last braces is left out."""
+    ends = [at + 1 for at, byte in enumerate(line) if byte == ord("}")][-4:]
+    return [row for end in ends if (row := read_row(line[:end])) is not None]
 
 
 _ENCODE: Final = json.JSONEncoder(

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Spool", "open_spool"]
 
+ADOPTED: Final = ("digest", "signers", "throw_away")
+"""What makes a spec another one to record under. Only another digest is another collection."""
+
 
 def open_spool(state_dir: Path, *, create: bool) -> Spool:
     """The spool of a state directory, with the rig's key beside it.
@@ -104,7 +107,9 @@ class Spool:
         with disk_errors(f"the spool {root} cannot be set up"):
             for state in State:
                 make_folder(root / state)
-        self.chain.require_key()
+        mended = self.chain.require_key()
+        if mended is not None:
+            self.said.append(mended)
 
     def begin(self, rig: str) -> Episode:
         """A new, empty episode in `recording`; its number is durable before its folder exists.
@@ -166,12 +171,15 @@ class Spool:
         Raises:
             UsageError: the verdict is of another episode, manifest or spec, or accepts a torn episode.
             EpisodeDamaged: the episode's documents are not those of the chain.
+            ChainBroken: the verdict accepts, and the chain is not whole; the episode waits where it is.
             DiskFull, DiskError: the episode is where it was; call again, or `restart`.
         """
         with self.chain.locked() as chain:
             standing = self._standing(episode)
             committed = read_committed(episode.path, standing)
             self.check_verdict(episode, standing, committed, verdict)
+            if verdict.accepted:
+                self.chain.require_whole()
             data = verdict.document(self.key)
             self._write(episode.path, verdict_name(standing.judgements + 1), data)
             return self.append_judged(chain, episode, verdict, digest_bytes(data), standing.judgements + 1)
@@ -273,6 +281,7 @@ class Spool:
         Raises:
             UsageError: the event removes no episode in this state (`removal.REMOVABLE`).
             EpisodeDamaged: its retention cannot have ended, because a row that speaks of it was changed.
+            ChainBroken: as above, because the chain is not whole.
             DiskFull, DiskError: where no row was written the episode is where it was; else `restart` goes on.
         """
         with self.chain.locked() as chain:
@@ -282,6 +291,8 @@ class Spool:
             standing = Standing.of(proved)
             if changed and event is Event.EXPIRED:
                 raise _changed(episode, changed[0])
+            if event is Event.EXPIRED:
+                self.chain.require_whole()
             if not changed and (standing.state or episode.state) is not episode.state:
                 raise _elsewhere(episode, standing)
             require_removable(episode.id, episode.state, standing, event)
@@ -291,7 +302,7 @@ class Spool:
             return gone
 
     def adopt_spec(self, identity: Mapping[str, Any]) -> Row | None:
-        """Records under which spec takes are recorded from now on, unless it is the one that they were.
+        """Records under which spec takes are recorded from now on, and who signed it, unless a row says just that.
 
         Args:
             identity: `id`, `version`, `digest`, `signers` (short names of keys), `throw_away`.
@@ -304,10 +315,11 @@ class Spool:
         """
         with self.chain.locked() as chain:
             before = self.chain.last_spec()
-            if before is not None and before.body.get("digest") == identity["digest"]:
-                return None
-            chain.append(Event.SPEC, None, identity)
-            return before
+            same = before is not None and before.body.get("digest") == identity["digest"]
+            # Who signed it, or that a throw-away key did, is part of what takes from now on are recorded under.
+            if before is None or any(before.body.get(name) != identity[name] for name in ADOPTED):
+                chain.append(Event.SPEC, None, identity)
+            return None if same else before
 
     def episodes(self, state: State | None = None) -> list[Episode]:
         """Episodes in one state or in all, by counter. Raises DiskError when a folder cannot be read."""
@@ -329,6 +341,9 @@ class Spool:
         found = [episode for episode in everything if episode.id == text]
         found = found or [e for e in everything if text.isdecimal() and text.isascii() and _counter(e.id) == int(text)]
         found = found or [episode for episode in everything if text and episode.id.startswith(text)]
+        if len(found) > 1 and len({episode.id for episode in found}) == 1:  # it lies in two folders
+            belongs = self.proved(found[0]).state
+            found = [episode for episode in found if episode.state is belongs] or found
         if not found:
             raise UsageError(f"there is no episode {text!r} in {self.root}; see `firsthand-edge episodes list`")
         if len(found) > 1:
@@ -348,13 +363,26 @@ class Spool:
             raise _changed(episode, changed[0])
         return Standing.of(proved)
 
+    def proved(self, episode: Episode) -> Standing:
+        """What the rows that count say of `episode`, whatever else is there: for taking back, never for sending.
+
+        Raises:
+            DiskError: the chain cannot be read.
+        """
+        return Standing.of(self._rows(episode)[0])
+
     def _rows(self, episode: Episode) -> tuple[list[Row], list[Row]]:
-        """Rows of `episode` that the key in force signed, and those that say so and were changed."""
+        """Rows of `episode` that the key in force signed, and those that were changed or cannot come where they are."""
         ring = self.chain.keyring()
         proved: list[Row] = []
         changed: list[Row] = []
+        standing = Standing()
         for row in self.chain.rows(episode.id):
-            (proved if row.signed_by(ring.at(row.n)) else changed).append(row)
+            if row.signed_by(ring.at(row.n)) and standing.takes(row):
+                proved.append(row)
+                standing = standing.after(row)
+            else:
+                changed.append(row)
         return proved, changed
 
     def committed(self, episode: Episode) -> Committed:
@@ -386,7 +414,7 @@ class Spool:
 
     def _require_there(self, episode: Episode) -> None:
         if not episode.path.is_dir():
-            raise _elsewhere(episode, Standing.of(self._rows(episode)[0]))
+            raise _elsewhere(episode, self.proved(episode))
 
     def _write(self, folder: Path, name: str, data: bytes) -> None:
         """Writes a document that no row names yet; one that an unfinished step left is moved out of the way."""
@@ -420,7 +448,9 @@ class Spool:
 
 
 def _changed(episode: Episode, row: Row) -> EpisodeDamaged:
-    return EpisodeDamaged(f"chain row {row.n} of episode {episode.id} was changed; run the chain's verification")
+    return EpisodeDamaged(
+        f"chain row {row.n} of episode {episode.id} was changed or repeats an earlier one; run the chain's verification"
+    )
 
 
 def _elsewhere(episode: Episode, standing: Standing) -> DiskError:

@@ -45,6 +45,8 @@ def check_store(make_store: Callable[[], Store], scratch: Path) -> None:
         _changed_source_is_not_kept,
         _goes_on_after_a_stop,
         _holds_is_proof,
+        _stops_before_the_last_file,
+        _takes_back,
         _names_cannot_leave,
         _chain_only_grows,
     ):
@@ -151,6 +153,37 @@ def _goes_on_after_a_stop(store: Store, folder: Path) -> None:
     _need(store.holds("e-1", files, side=SIDE), "after stops the store does not hold everything")
 
 
+def _stops_before_the_last_file(store: Store, folder: Path) -> None:
+    """Whoever learns while the footage is sent that it may not leave says so, and no manifest appears."""
+    first, last = _file(folder, "a.bin", b"e" * LARGE), _file(folder, "m.json", b"{}\n")
+    store.put("e-1", [first], side=SIDE)
+    try:
+        store.put("e-1", [first, last], side=SIDE, stopping=lambda: True)
+    except UploadStopped:
+        _need(not store.holds("e-1", [last], side=SIDE), "the last file appeared after the sender said stop")
+    else:
+        raise StoreFailed("a sender who said stop from the beginning was not heard")
+
+
+def _takes_back(store: Store, folder: Path) -> None:
+    files = [_file(folder, "a.bin", b"f" * LARGE), _file(folder, "m.json", b"{}\n")]
+    _need(not store.retract("e-1", side=SIDE), "an empty store says that it removed something")
+    for episode, side in (("e-1", SIDE), ("e-2", SIDE), ("e-1", "rejected")):
+        store.put(episode, files, side=side)
+    _need(store.retract("e-1", side=SIDE), "the store says that it held nothing of what it removed")
+    _need(not any(store.holds("e-1", [file], side=SIDE) for file in files), "what was taken back is still there")
+    _need(store.holds("e-2", files, side=SIDE), "another episode went too")
+    _need(store.holds("e-1", files, side="rejected"), "the other side went too")
+    _need(not store.retract("e-1", side=SIDE), "what was taken back is taken back once more")
+    store.put("e-1", files[:1], side=SIDE)
+    store.sweep("e-1")
+    _need(store.holds("e-1", files[:1], side=SIDE), "a whole file was swept away")
+    _need(store.retract("e-1", side=SIDE), "a part of an episode is not taken back")
+    _need(not store.holds("e-1", files[:1], side=SIDE), "a part of an episode that was taken back is still there")
+    store.put("e-1", files, side=SIDE)
+    _need(store.holds("e-1", files, side=SIDE), "after it was taken back an episode is not kept again")
+
+
 def _holds_is_proof(store: Store, folder: Path) -> None:
     file = _file(folder, "a.bin", b"proof")
     _need(not store.holds("e-1", [file], side=SIDE), "an empty store claims to hold something")
@@ -167,6 +200,7 @@ def _names_cannot_leave(store: Store, folder: Path) -> None:
         bad = replace(file, name=name)
         _refuses(lambda bad=bad: store.put("e-1", [bad], side=SIDE), f"the name {name!r} was taken")  # type: ignore[misc]
         _refuses(lambda name=name: store.put(name, [file], side=SIDE), f"the episode {name!r} was taken")  # type: ignore[misc]
+        _refuses(lambda name=name: store.retract(name, side=SIDE), f"the episode {name!r} was removed")  # type: ignore[misc]
 
 
 def _chain_only_grows(store: Store, _folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import time
 import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -26,6 +27,7 @@ NEVER: Final = 2**63 - 1
 _MAGIC: Final = 0x454E494C47495246  # "FRIGLINE"
 _LAYOUT: Final = struct.Struct("<QqqqqqQ")
 _TRIES: Final = 1000
+_PAUSE_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,9 @@ class TriggerLine:
         """
         if self._writable:
             return self._pulses
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_PAUSE_S)  # the writer may have lost its processor in mid-write
             data = self._memory[: _LAYOUT.size]
             magic, power_on, take, first, period, stop, check = _LAYOUT.unpack(data)
             if magic == _MAGIC and check == zlib.crc32(data[:-8]):

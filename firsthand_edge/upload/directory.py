@@ -17,6 +17,8 @@ from blake3 import blake3
 
 from firsthand_edge.durable import PART, WHAT_TO_DO, disk_errors, fsync_folder, make_folder, rename_new, replace
 from firsthand_edge.errors import StoreError, StoreRefused
+from firsthand_edge.spool.episode import EVIDENCE_SIDE, FOOTAGE_SIDE
+from firsthand_edge.spool.manifest import MANIFEST_NAME
 from firsthand_edge.upload.store import Receipt, SourceChanged, UploadStopped
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["DirectoryStore"]
 
 BLOCK_BYTES: Final = 1 << 20
+SIDES: Final = (FOOTAGE_SIDE, EVIDENCE_SIDE)
 PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}")
 
 
@@ -59,6 +62,7 @@ class DirectoryStore:
             make_folder(folder)
             _sweep(folder, "*")
         for file in files:
+            _go_on(stopping, file)
             self._put(folder, file, stopping)
         return Receipt(self.name, side, episode, tuple(files))
 
@@ -67,6 +71,27 @@ class DirectoryStore:
         folder = self._folder(side, episode)
         with self._errors(f"{side}/{episode} cannot be read"):
             return all(_is(folder / _plain(file.name), file) for file in files)
+
+    def retract(self, episode: str, *, side: str) -> bool:
+        """See `Store.retract`."""
+        folder = self._folder(side, episode)
+        with self._errors(f"{side}/{episode} cannot be removed"):
+            if not folder.is_dir():
+                return False
+            (folder / MANIFEST_NAME).unlink(missing_ok=True)
+            fsync_folder(folder)
+            for left in folder.iterdir():
+                left.unlink()
+            folder.rmdir()
+            fsync_folder(folder.parent)
+        return True
+
+    def sweep(self, episode: str) -> None:
+        """See `Store.sweep`."""
+        for side in SIDES:
+            folder = self._folder(side, episode)
+            with self._errors(f"{side}/{episode} cannot be swept"):
+                _sweep(folder, "*")
 
     def mirror_chain(self, name: str, data: bytes) -> None:
         """See `Store.mirror_chain`."""
@@ -115,8 +140,7 @@ class DirectoryStore:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
             while True:
-                if stopping():
-                    raise UploadStopped(f"stopped while {file.path} was being sent; the next pass goes on")
+                _go_on(stopping, file)
                 with disk_errors(f"{file.path} cannot be read to be sent"):
                     block = source.read(BLOCK_BYTES)
                 if not block or size > file.bytes:
@@ -152,6 +176,11 @@ class DirectoryStore:
             if exc.errno == errno.EROFS:
                 advice = "the store is read-only; mount it writable, the episode stays on the rig"
             raise StoreError(f"{what} in the store {self.root} ({exc.strerror or exc}); {advice}") from exc
+
+
+def _go_on(stopping: Callable[[], bool], file: StoreFile) -> None:
+    if stopping():
+        raise UploadStopped(f"stopped while {file.path} was being sent; the next pass goes on")
 
 
 def _sweep(folder: Path, name: str) -> None:

@@ -77,7 +77,8 @@ class Store(Protocol):
             episode: The episode's id.
             files: With what each must be; a source of other bytes is not kept under its name.
             side: `episodes` or `rejected`.
-            stopping: Asked between blocks; true ends the call with UploadStopped.
+            stopping: Asked before each file and between blocks; true ends the call with UploadStopped. So the last file
+                never appears once it has said so.
 
         Raises:
             StoreRefused: the store holds other bytes under one of the names.
@@ -90,6 +91,28 @@ class Store(Protocol):
 
     def holds(self, episode: str, files: Sequence[StoreFile], *, side: str) -> bool:
         """Whether the store has every byte of `files`, proved by checksum. Raises StoreError when it cannot tell."""
+        ...
+
+    def retract(self, episode: str, *, side: str) -> bool:
+        """Removes what is kept under `side` and `episode`, whole or in part, for good: it was taken back.
+
+        What says that all is there goes first, so that nobody takes a rest for the whole. Calling again does nothing;
+        what is put again afterwards is kept.
+
+        Returns:
+            Whether anything was there.
+
+        Raises:
+            StoreError: it cannot be reached or written; call again.
+        """
+        ...
+
+    def sweep(self, episode: str) -> None:
+        """Removes what a sender that died left unfinished of `episode`, on every side. Nobody sends it meanwhile.
+
+        Raises:
+            StoreError: it cannot be reached or written; call again.
+        """
         ...
 
     def mirror_chain(self, name: str, data: bytes) -> None:

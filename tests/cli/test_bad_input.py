@@ -101,6 +101,10 @@ def test_what_the_arguments_capture_is_held_against_the_spec_before_anything_sta
         (BY_COMMAND, ["this take has no length"]),
         ([*BY_COMMAND, "--outcome", "well"], ["outcome"]),
         (["--takes", 0], ["--takes must be at least 1 (it is 0)"]),
+        ([*BY_COMMAND, "--seconds", 0], ["--seconds must be above 0 and at most 86400 (it is 0)"]),
+        ([*BY_COMMAND, "--seconds", -2], ["(it is -2)"]),
+        ([*BY_COMMAND, "--seconds", "nan"], ["(it is nan)"]),
+        ([*BY_COMMAND, "--seconds", 1e300], ["(it is 1e+300)"]),
     ],
 )
 def test_what_is_captured_must_be_said_once_and_whole(tmp_path, arguments, words):

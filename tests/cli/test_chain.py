@@ -15,7 +15,7 @@ from firsthand_edge.spool.rotation import rotate
 from firsthand_edge.spool.spool import Spool, open_spool
 from firsthand_edge.upload.directory import DirectoryStore
 from firsthand_edge.upload.uploader import Uploader
-from tests.spool.forging import forge, grown
+from tests.spool.forging import forge, forge_rotation, grown
 from tests.spool.takes import TORN, judged, sealed
 
 
@@ -177,12 +177,59 @@ def at_home(rig: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return rig
 
 
-def test_right_after_a_rotation_the_key_before_vouches(rig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_right_after_a_rotation_the_new_key_vouches_by_its_countersignature(
+    rig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     done = rotate(open_spool(rig, create=False), rig / "keys")
     assert verify("--state", rig) == 0
+    assert f"by key {done.new.key_id} and" in " ".join(capsys.readouterr().out.split())
+    assert verify(chain_of(rig), "--key", done.new.public.hex()) == 0
+    assert "its countersignature links to them" in " ".join(capsys.readouterr().out.split())
+
+
+def test_right_after_a_rotation_without_one_the_key_before_vouches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As an earlier version of this software wrote it."""
+    spool = open_spool(tmp_path, create=True)
+    judged(spool)
+    new = KeyPair.generate()
+    forge_rotation(chain_of(tmp_path), spool.key, new)
+    (tmp_path / "keys" / "rig.pub").write_text(new.public.hex() + "\n")
+    assert verify("--state", tmp_path) == 0
     capsys.readouterr()
-    assert verify(chain_of(rig), "--key", done.new.public.hex()) == 1
+    assert verify(chain_of(tmp_path), "--key", new.public.hex()) == 1
     assert "has signed no row yet" in " ".join(capsys.readouterr().out.split())
+
+
+# ---- what was cut off
+
+
+def test_a_row_that_was_cut_off_as_torn_is_a_finding(rig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = chain_of(rig)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    path.with_name("chain.torn").write_bytes(b'{"at":{"boot":"ha\n' + lines[-1][:-1] + b"x\n" + lines[2])
+    key = open_spool(rig, create=False).key.public.hex()
+    status, document = found(capsys, path, "--key", key)
+    assert status == 1
+    [finding] = document["findings"]
+    assert finding["line"] == len(lines)
+    assert f"row {len(lines) - 1} (sealed) was cut off, and" in finding["sentence"]
+    assert "the chain ends before it" in finding["sentence"]
+    assert any("keeps 3 lines cut off the end as torn; 1 of them proved" in note for note in document["notes"])
+    judged(open_spool(rig, create=False))
+    assert any("another row stands in its place" in f["sentence"] for f in found(capsys, "--state", rig)[1]["findings"])
+
+
+def test_lines_that_were_torn_are_mentioned(rig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = chain_of(rig)
+    with path.open("ab") as file:
+        file.write(b'{"at":{"boot":"ha')
+    with open_spool(rig, create=False).chain.locked():
+        pass
+    assert verify("--state", rig) == 0
+    assert "keeps 1 line cut off the end as torn; none of them proved" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,34 @@ def test_what_cannot_be_counted_is_told_and_changes_the_exit_status(filled, caps
     assert "verdict.json is not the document that the chain names" in " ".join(page.split())
 
 
+def test_a_key_names_the_rigs_that_count(filled, capsys):
+    filled.accepted()
+    root = str(filled.root)
+    assert run(["coverage", root, "--key", str(filled.root / "keys" / "rig.pub")]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert f"begun by key {filled.spool.key.key_id}, a key that was given." in page
+    assert run(["coverage", root]) == 0
+    assert "--key would say" in " ".join(capsys.readouterr().out.split())
+    assert run(["coverage", root, "--key", "ab" * 32]) == 3
+    page = " ".join(capsys.readouterr().out.split())
+    assert page.startswith("No sealed episode is here that counts.")
+    assert "no key of its rig was given with --key" in page
+
+
+def test_without_a_chain_nothing_counts(filled, capsys, monkeypatch):
+    from firsthand_edge.cli import coverage_page
+
+    for _ in range(3):
+        filled.accepted()
+    filled.spool.chain.path.unlink()
+    monkeypatch.setattr(coverage_page, "SHOWN", 2)
+    assert run(["coverage", str(filled.root)]) == 3
+    page = capsys.readouterr().out
+    assert page.count("no chain lies beside it") == 2
+    assert "- and 1 more; --json lists all" in page
+    assert max(map(len, page.splitlines())) <= 80
+
+
 def test_an_empty_spool_holds_nothing(filled, capsys):
     assert run(["coverage", str(filled.root)]) == 0
     assert capsys.readouterr().out.startswith("No sealed episode is here.\n")
@@ -103,6 +131,7 @@ def test_an_empty_spool_holds_nothing(filled, capsys):
         (["{root}", "--spec", "nowhere.toml"], 4, "nowhere.toml"),
         (["{root}", "--what"], 2, "--what"),
         ([__file__], 2, "is no folder"),
+        (["{root}", "--key", "12"], 2, "12"),
     ],
 )
 def test_bad_input_is_one_sentence(filled, capsys, arguments, status, words):

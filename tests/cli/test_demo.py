@@ -149,4 +149,4 @@ def test_judging_again_gives_the_same_verdict_bit_for_bit_without_footage(demo, 
         finally:
             (tmp_path / "away.mcap").rename(footage)
         assert done.returncode in (0, 1), done.stderr
-        assert "equal to verdict.json, in every field" in done.stdout
+        assert "equal in every field to verdict.json" in done.stdout

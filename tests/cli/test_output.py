@@ -164,6 +164,19 @@ def test_what_nobody_foresaw_is_one_sentence_and_no_rejection(lists, monkeypatch
         run(["audit", *lists(MS)])
 
 
+def test_what_this_user_may_not_do_is_no_fault_of_this_software(lists, monkeypatch, capsys):
+    def fails(*arguments, **keys):
+        raise PermissionError(13, "Permission denied", "/rig/spool")
+
+    monkeypatch.setattr(gate, "audit", fails)
+    assert run(["audit", *lists(MS)]) == 6
+    said = capsys.readouterr().err
+    assert said == (
+        "firsthand-edge: /rig/spool cannot be used (Permission denied); give this user the right to read and write "
+        "there\n"
+    )
+
+
 def test_a_broken_pipe_elsewhere_is_no_success(lists, monkeypatch):
     def fails(*arguments, **keys):
         raise BrokenPipeError(32, "Broken pipe")

@@ -57,6 +57,9 @@ def test_a_new_spec_is_written_once(path, spec):
     status, _, err = spec("new", "no/folder.toml")
     assert status == 6
     assert "no/folder.toml cannot be written" in err
+    status, _, err = spec("new", "")
+    assert status == 2
+    assert "name the file to be written" in err
 
 
 def test_check_says_that_nothing_is_wrong(path, spec):

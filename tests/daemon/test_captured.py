@@ -53,6 +53,21 @@ def test_a_clean_take_is_accepted_and_every_column_of_its_balance_adds_up(tmp_pa
     assert manifest.balance["head"].pulses == manifest.balance["head"].exposures
 
 
+def test_on_a_broken_chain_takes_are_recorded_and_said_to_wait(tmp_path):
+    with running(tmp_path) as rig:
+        chain = rig.state / "spool" / "chain.jsonl"
+        copy = chain.read_bytes()
+        chain.write_bytes(copy + b"no row\n")
+        for number in (1, 2):
+            with pytest.raises(FirsthandError, match=r"recorded and sealed as test-01-.*, and waits: .*broken at line"):
+                record(rig, number=number, seconds=1)
+        spool = spool_of(rig)
+        assert [episode.state for episode in spool.episodes()] == ["sealed", "sealed"]
+    chain.write_bytes(copy)  # as the store has it: without the rows since
+    with running(tmp_path) as rig:
+        assert [episode.state for episode in spool_of(rig).episodes()] == ["accepted", "accepted"]
+
+
 def test_another_process_reads_tick_figures_while_the_take_runs(tmp_path):
     with running(tmp_path) as rig:
         rig.begin(number=1)

@@ -9,7 +9,7 @@ import pytest
 
 from firsthand_edge import _core
 from firsthand_edge.daemon.judging import bind, judge_and_file, recover_torn, summary_of
-from firsthand_edge.errors import CannotJudge, EpisodeDamaged
+from firsthand_edge.errors import CannotJudge, ChainBroken, EpisodeDamaged
 from firsthand_edge.model import DeviceInfo
 from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.manifest import Ended
@@ -70,6 +70,20 @@ def test_evidence_that_was_changed_after_sealing_gives_no_verdict(spool, tmp_pat
     assert [e.state for e in spool.episodes()] == [State.SEALED]
     assert any("set aside" in said for said in recover_torn(spool))
     assert [e.state for e in spool.episodes()] == [State.ASIDE]
+
+
+def test_a_good_take_waits_while_the_chain_is_broken_and_is_accepted_once_it_is_restored(spool, tmp_path):
+    good, frozen = sealed(spool, tmp_path / "a"), sealed(spool, tmp_path / "b", number=2)
+    copy = spool.chain.path.read_bytes()
+    spool.chain.path.write_bytes(copy + b"no row\n")
+    with pytest.raises(ChainBroken):
+        judge_and_file(spool, good)
+    said = recover_torn(spool)
+    assert any(f"{good.id}: stays in sealed" in sentence for sentence in said)
+    assert [spool.find(e.id).state for e in (good, frozen)] == [State.SEALED, State.REJECTED]
+    spool.chain.path.write_bytes(copy)
+    recover_torn(Spool(spool.root, spool.key))
+    assert spool.find(good.id).state is State.ACCEPTED
 
 
 def test_a_take_of_which_nothing_is_left_is_rejected_as_torn_with_a_whole_report(spool):

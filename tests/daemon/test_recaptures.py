@@ -13,6 +13,7 @@ from firsthand_edge.model import Reason
 from firsthand_edge.spec.capture import Capture
 from firsthand_edge.spec.document import Spec, load_spec
 from firsthand_edge.spec.keys import KeyPair
+from firsthand_edge.spool.chain import Event
 from firsthand_edge.spool.episode import Episode
 from firsthand_edge.spool.manifest import SpecIdentity
 from firsthand_edge.spool.spool import Spool
@@ -130,6 +131,48 @@ def test_an_episode_that_does_not_tell_what_it_captured_is_refused(spool, tmp_pa
     before = made(spool, None, FROZEN)
     fields = FIRST.model_dump(mode="json", exclude_none=True)
     assert "nothing tells what" in refused(spool, tmp_path, **{**fields, "recaptures": before.id})
+
+
+@pytest.mark.parametrize(
+    ("event", "stands"), [(Event.WITHDRAWN, False), (Event.DISCARDED, False), (Event.EXPIRED, True), (None, True)]
+)
+def test_a_recapture_that_was_taken_back_stands_in_nobody_s_place(spool, tmp_path, event, stands):
+    first = made(spool, FIRST, FROZEN)
+    later = made(spool, again(first))
+    if event is Event.EXPIRED:
+        later = spool.uploaded(later, {"store": "test"})
+    if event is not None:
+        spool.remove(later, event, "asked")
+    assert recapture_links(spool) == {first.id: [(later.id, stands)]}
+    assert recaptured_by(first.id, spool) == (later.id if stands else None)
+    if stands:
+        assert "is recaptured already" in refused(spool, tmp_path, recaptures=first.id)
+    else:
+        assert chosen(spool, tmp_path, recaptures=first.id).attempt == 2
+
+
+def test_nothing_is_taken_over_from_what_was_withdrawn(spool, tmp_path):
+    before = made(spool, FIRST, FROZEN)
+    spool.remove(before, Event.WITHDRAWN, "asked")
+    assert f"{before.id} was withdrawn; nothing of it is taken over" in refused(spool, tmp_path, recaptures=before.id)
+    fields = FIRST.model_dump(mode="json", exclude_none=True)
+    assert "was withdrawn" in refused(spool, tmp_path, **{**fields, "recaptures": before.id, "attempt": 2})
+
+
+@pytest.mark.parametrize("event", [Event.DISCARDED, Event.EXPIRED])
+def test_a_rejected_one_whose_footage_is_gone_may_still_be_recaptured(spool, tmp_path, event):
+    before = made(spool, FIRST, FROZEN)
+    spool.remove(before, event, "asked")
+    assert chosen(spool, tmp_path, recaptures=before.id).attempt == 2
+    accepted = made(spool, FIRST)
+    spool.remove(accepted, Event.DISCARDED, "asked")
+    assert "was accepted; only a rejected" in refused(spool, tmp_path, recaptures=accepted.id)
+
+
+def test_what_was_set_aside_is_no_target(spool, tmp_path):
+    before = made(spool, FIRST, FROZEN)
+    spool.set_aside(before, "asked")
+    assert "was set aside" in refused(spool, tmp_path, recaptures=before.id)
 
 
 def test_what_cannot_be_read_links_nothing(spool):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -51,6 +53,8 @@ def test_the_span_of_times_in_any_order(times, silence):
     steps = [later - earlier for earlier, later in pairwise(ordered)]
     assert (span.first_ns, span.last_ns, span.steps) == (ordered[0], ordered[-1], len(steps))
     if steps:
+        median = sorted(steps)[(len(steps) + 1) // 2 - 1]
+        assert span.periods == sum(max(1, math.floor(Fraction(step, median) + Fraction(1, 2))) for step in steps)
         assert span.silence.length_ns == max(steps)
         assert span.silence.start_ns == ordered[steps.index(max(steps))]
         assert [s.length_ns for s in span.long_silences] == [step for step in steps if step > silence][:16]

@@ -443,12 +443,12 @@ def test_documents_that_are_not_those_of_the_chain_are_not_counted_and_told(fill
     assert good.path.is_dir()
 
 
-def test_without_a_chain_the_last_verdict_in_the_folder_counts_and_that_is_said(filled):
-    filled.judge(filled.reject(), ticks=5)
+def test_without_a_chain_nothing_counts_and_that_is_said(filled):
+    filled.accepted()
     filled.spool.chain.path.unlink()
     coverage = covered(filled)
-    assert cells(coverage)["daylight"].validated_ns == 5 * 16_666_667
-    assert any("no chain" in note for note in coverage.notes)
+    assert coverage.collections == ()
+    assert ["no chain lies beside it" in row.why for row in coverage.not_counted] == [True]
 
 
 def test_an_episode_at_two_places_counts_once(filled, tmp_path):

@@ -154,6 +154,22 @@ def test_nothing_outside_of_the_folder_is_opened(made, monkeypatch):
     assert not [path for path in opened if "passwd" in path]
 
 
+def test_evidence_that_is_replaced_between_its_digest_and_its_judgement_is_found(made, monkeypatch):
+    from firsthand_edge.qa import again
+
+    before = again.judgement
+
+    def judgement(folder, manifest, digest):
+        verdict = before(folder, manifest, digest)
+        (folder / "evidence.mcap").write_bytes(b"as somebody would who waits for the moment")
+        return verdict
+
+    monkeypatch.setattr(again, "judgement", judgement)
+    proof = made.one(1)
+    assert failed(proof) == {"verdict.again", "evidence.binding"}
+    assert "was replaced while it was judged" in proof.check("verdict.again").found
+
+
 @pytest.mark.parametrize("value", [None, 5, [], {}, "x", [[]], {"a": {}}, True, 2**70, -1])
 @pytest.mark.parametrize("name", ["manifest.json", "verdict.json"])
 def test_a_signed_document_with_any_field_of_any_form_is_a_finding(made, name, value):
@@ -249,4 +265,5 @@ def test_an_episode_is_proved_once_however_often_it_is_named(made):
 
 def test_a_copied_folder_is_found_at_both_places(made, tmp_path):
     copy = shutil.copytree(made.folder(1), tmp_path / "x" / made.folder(1).name)
-    assert outcomes(made.prove(made.folder(1), copy)) == [Outcome.ACCEPTED, Outcome.UNKNOWN]
+    assert outcomes(made.prove(made.folder(1), copy)) == [Outcome.ACCEPTED, Outcome.FAILED]
+    assert outcomes(made.prove(copy, made.folder(1))) == [Outcome.FAILED, Outcome.ACCEPTED]

@@ -11,6 +11,7 @@ from firsthand_edge.qa.differences import differences
 from firsthand_edge.qa.ledger import CHECKS, Ledger
 from firsthand_edge.qa.printable import printable
 from firsthand_edge.qa.proof import (
+    ONCE,
     Check,
     Outcome,
     Proof,
@@ -72,7 +73,7 @@ def test_the_document_reads_back_and_has_a_schema(pristine):
     schema = Proof.model_json_schema(by_alias=True)
     assert set(document) == set(schema["properties"])
     assert {check["id"] for check in document["episodes"][0]["checks"]} == (
-        set(CHECKS) - {"files"} | {"file:episode.mcap", "file:evidence.mcap"}
+        set(CHECKS) - {"files"} | {ONCE} | {"file:episode.mcap", "file:evidence.mcap"}
     )
 
 

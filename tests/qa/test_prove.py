@@ -76,7 +76,8 @@ def test_without_a_chain_nothing_is_said_of_it_and_the_episode_is_not_wholly_pro
     proof = made.prove(copy)
     assert proof.exit_status == 3
     assert proof.episodes[0].outcome is Outcome.UNKNOWN
-    assert skipped(proof.episodes[0]) == {"chain.whole", "chain.sealed", "chain.judged", "chain.since"}
+    assert skipped(proof.episodes[0]) == {"folder", "chain.whole", "chain.sealed", "chain.judged", "chain.since"}
+    assert "under another name" in proof.episodes[0].check("folder").found
     assert proof.chains == ()
     whole = made.prove(copy, chain=made.spool / "chain.jsonl")
     assert outcomes(whole) == [Outcome.ACCEPTED]
@@ -339,6 +340,19 @@ def test_after_a_rotation_old_and_new_key_both_prove_everything(rig, takes):
         proof = made.prove(keys=(key,))
         assert outcomes(proof) == [Outcome.ACCEPTED, Outcome.ACCEPTED]
         assert [e.signed_by for e in proof.episodes] == [old.key_id, new.key_id]
+
+
+def test_right_after_a_rotation_the_new_key_proves_everything(rig, takes):
+    """It has signed no row of its own yet, only countersigned the one that made it the rig's."""
+    rig.add(takes[0])
+    old = rig.spool.key
+    rotate(rig.spool, rig.root / "keys")
+    new = KeyPair.load(rig.root / "keys")
+    made = made_of(rig)
+    for keys in ((new.public,), (old.public,), (new.public, old.public)):
+        proof = made.prove(keys=keys)
+        assert outcomes(proof) == [Outcome.ACCEPTED], keys
+        assert proof.episodes[0].signed_by == old.key_id
 
 
 def test_a_document_of_a_key_that_was_given_up_before_fails(rig, takes):

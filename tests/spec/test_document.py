@@ -205,11 +205,11 @@ def test_every_mistake_contradiction_and_placeholder_at_once_with_its_line() -> 
     [
         (("firsthand.spec/1", "firsthand.spec/9"), "line 1: schema: input should be 'firsthand.spec/1'"),
         (('schema = "firsthand.spec/1"\n', ""), "schema: is missing; add it"),
-        (("version = 1", "version = 1.0"), "version: input should be a valid integer"),
+        (("version = 1", "version = 1.0"), "version: must be a whole number"),
         (('id = "small"', 'id = "../small"'), "pattern"),
         (('title = "Small"', 'title = "a\\u001bb"'), "title: holds the control character U+001B"),
-        (('title = "Small"', "title = 2026-01-01"), "title: input should be a valid string"),
-        (("every_session = true", "every_session = 1"), "every_session: input should be a valid boolean"),
+        (('title = "Small"', "title = 2026-01-01"), "title: must be a text"),
+        (("every_session = true", "every_session = 1"), "every_session: must be true or false"),
         (("inspected_ratio = 1", "inspected_ratio = 0"), "greater than 0"),
         (("inspected_ratio = 1", "inspected_ratio = 1.5"), "less than or equal to 1"),
         (("distinct = 1", "distinct = 0"), "greater than or equal to 1"),
@@ -221,7 +221,7 @@ def test_every_mistake_contradiction_and_placeholder_at_once_with_its_line() -> 
         (("age_hours_max = 24", "age_hours_max = inf"), "must be a finite number"),
         (("hours = 10", "hours = 1e999999999"), "is too large"),
         (("hours = 10", "hours = 1e-999999999"), "is too fine"),
-        (("[retention]", "[[retention]]"), "retention: input should be"),
+        (("[retention]", "[[retention]]"), "retention: must be a table"),
         (("rejected_days = 7", "rejected_days = 40000"), "less than or equal to 36500"),
     ],
 )

@@ -109,7 +109,7 @@ def test_every_mistake_at_once_with_its_line() -> None:
         (HEAD + TAKE.replace('scene = "kitchen-1"\n', ""), "takes[0].scene: is missing"),
         (HEAD + TAKE + "seconds = 86401\n", "less than or equal to 86400"),
         (HEAD + TAKE + "attempt = 1.5\n", "takes[0].attempt"),
-        (HEAD + "takes = 3\n", "takes: input should be a valid tuple"),
+        (HEAD + "takes = 3\n", "takes: must be a list"),
         ("schema =\n", "is not TOML"),
     ],
 )

@@ -49,4 +49,4 @@ def grown(path: Path, key: KeyPair, rows: int, *, first: int = 0) -> Chain:
 def rotated(path: Path, old: KeyPair, new: KeyPair) -> None:
     """A rotation of the chain alone."""
     with Chain(path, old).locked() as held:
-        held.append_rotation(new.public)
+        held.append_rotation(new)

@@ -78,6 +78,64 @@ def test_a_last_row_without_line_feed_is_completed(tmp_path: Path) -> None:
     assert not (tmp_path / "chain.torn").exists()
 
 
+@pytest.mark.parametrize("other", [b"x", b"\x0b", b"}", b"{", b"\x00", b"\xff", b"xyz", b"}\x00\x00", b"\x00\n"])
+def test_a_last_row_whose_line_feed_was_changed_is_completed_and_not_cut_off(tmp_path: Path, other: bytes) -> None:
+    chain = grown(tmp_path / "chain.jsonl", 3)
+    whole = chain.path.read_bytes()
+    chain.path.write_bytes(whole[:-1] + other)
+    with chain.locked() as held:
+        assert held.torn is not None
+        assert "completed" in held.torn
+        assert chain.path.read_bytes() == whole
+        held.append(Event.SEALED, "e-9", {})
+    assert not (tmp_path / "chain.torn").exists()
+    assert not found(chain.path)
+
+
+def test_every_other_byte_in_place_of_the_last_line_feed(tmp_path: Path) -> None:
+    chain = grown(tmp_path / "chain.jsonl", 1)
+    whole = chain.path.read_bytes()
+    for byte in set(range(256)) - {10}:
+        chain.path.write_bytes(whole[:-1] + bytes([byte]))
+        with chain.locked():
+            pass
+        assert chain.path.read_bytes() == whole, byte
+
+
+@pytest.mark.parametrize("changes", [{"n": 7}, {"prev": "blake3:0"}])
+@pytest.mark.parametrize("signer", [KEY, NEXT])
+def test_a_last_line_that_does_not_continue_the_chain_is_no_row_to_complete(
+    tmp_path: Path, signer: KeyPair, changes: dict[str, Any]
+) -> None:
+    chain = grown(tmp_path / "chain.jsonl", 2)
+    whole = chain.path.read_bytes()
+    forging.forge(chain.path, signer, **(changes if signer is KEY else {}))
+    chain.path.write_bytes(chain.path.read_bytes()[:-1] + b"x")
+    with chain.locked() as held:
+        assert "cut off and kept" in (held.torn or "")
+    assert chain.path.read_bytes() == whole
+
+
+def test_a_first_row_whose_line_feed_was_changed_is_completed(tmp_path: Path) -> None:
+    chain = grown(tmp_path / "chain.jsonl", 0)
+    with chain.locked():
+        pass
+    whole = chain.path.read_bytes()
+    chain.path.write_bytes(whole[:-1] + b"x")
+    with Chain(chain.path, KEY).locked() as held:
+        assert not held.empty
+    assert chain.path.read_bytes() == whole
+
+
+def test_a_line_that_moved_is_seen_although_the_file_grew(tmp_path: Path) -> None:
+    chain = grown(tmp_path / "chain.jsonl", 3)
+    assert len(chain.names()) == 3
+    lines = chain.path.read_bytes().splitlines(keepends=True)
+    chain.path.write_bytes(b"".join([lines[0], lines[2], lines[3], lines[2], lines[2]]))
+    assert sorted(chain.names()) == ["e-1", "e-2"]
+    assert [row.n for row in chain.rows("e-1")] == [2, 2, 2]
+
+
 @pytest.mark.parametrize("zeros", [bytes(700), bytes(699) + b"\n"])
 def test_blocks_that_never_reached_the_disk_are_cut_off(tmp_path: Path, zeros: bytes) -> None:
     chain = grown(tmp_path / "chain.jsonl", 3)
@@ -166,7 +224,7 @@ def test_whoever_still_holds_the_old_key_appends_nothing_more(tmp_path: Path) ->
 
 def test_the_step_that_rotates_appends_nothing_after_it(tmp_path: Path) -> None:
     with Chain(tmp_path / "chain.jsonl", KEY).locked() as held:
-        held.append_rotation(NEXT.public)
+        held.append_rotation(NEXT)
         with pytest.raises(KeyRotated):
             held.append(Event.SEALED, "e-1", {})
     assert not found(tmp_path / "chain.jsonl")

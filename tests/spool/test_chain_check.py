@@ -155,6 +155,27 @@ def test_a_foreign_history_that_ends_in_the_right_key_is_not_vouched_for(tmp_pat
     assert (line, "has signed no row yet" in sentence) == (5, True)
 
 
+def test_a_key_that_has_signed_nothing_but_its_own_rotation_vouches_for_what_is_before(path: Path) -> None:
+    rotated(path, SECOND, THIRD)
+    checked = check_chain(path.read_bytes(), THIRD.public)
+    assert checked.report.good
+    assert any("its countersignature links to them" in note for note in checked.report.notes)
+    lines = lines_of(path)
+    changed = b"".join([*lines[:6], lines[6].replace(b'"number":4', b'"number":9'), *lines[7:]])
+    assert {at for at, _ in findings(changed, THIRD)} == {7, 8}
+
+
+def test_a_countersignature_is_good_in_its_own_history_only(path: Path, tmp_path: Path) -> None:
+    """Taken from a real rotation, and put at the end of a foreign history of the same length."""
+    body = read_rows(path.read_bytes())[4].body
+    foreign = tmp_path / "foreign.jsonl"
+    grown(foreign, THIRD, 3)
+    forge(foreign, THIRD, event="key", episode=None, body=dict(body))
+    found = findings(foreign.read_bytes(), SECOND)
+    assert found
+    assert "another rig's, or the key is wrong" in found[0][1]
+
+
 def test_the_real_rows_after_a_foreign_history_do_not_continue_it(path: Path, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.jsonl"
     grown(foreign, THIRD, 3)

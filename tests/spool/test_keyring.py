@@ -6,7 +6,7 @@ import pytest
 
 from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.chain import read_rows
-from firsthand_edge.spool.keyring import KeyRing
+from firsthand_edge.spool.keyring import KeyRing, rotation_body
 from firsthand_edge.spool.row import Row
 from tests.spool.forging import forge, forge_rotation, grown, rotated
 
@@ -53,6 +53,10 @@ def test_a_rotation_is_the_last_row_of_the_old_key(path: Path) -> None:
         (SECOND, THIRD, {"key_id": FIRST.key_id}, "not proved to be signed by"),
         (SECOND, THIRD, {"body": {"public_key": THIRD.public.hex().upper()}}, "names no public key"),
         (SECOND, THIRD, {"body": {"public_key": THIRD.public.hex(), "more": 1}}, "names no public key"),
+        (SECOND, THIRD, {"body": {"public_key": THIRD.public.hex(), "countersign": "0" * 128}}, "countersignature"),
+        (SECOND, THIRD, {"body": {"public_key": THIRD.public.hex(), "countersign": None}}, "countersignature"),
+        (SECOND, THIRD, {"body": rotation_body(5, "blake3:0", THIRD)}, "countersignature"),
+        (SECOND, THIRD, {"body": {**rotation_body(5, None, SECOND), "public_key": THIRD.public.hex()}}, "counters"),
         (SECOND, THIRD, {"body": {}}, "names no public key"),
     ],
 )
@@ -64,6 +68,24 @@ def test_a_row_that_proves_nothing_makes_no_key_the_rig_s(
     forge(path, signer, **fields)  # type: ignore[arg-type]
     assert why in (before.rotation_fault(rows(path)[-1]) or "")
     assert ring(path) == before
+
+
+def test_the_new_key_signs_the_row_that_brings_it(path: Path) -> None:
+    row = rows(path)[3]
+    assert set(row.body) == {"countersign", "public_key"}
+    assert len(row.body["countersign"]) == 128
+    assert [key.countersigned for key in ring(path).keys] == [False, True]
+
+
+def test_a_row_of_an_earlier_version_without_countersignature_makes_a_key(path: Path) -> None:
+    forge_rotation(path, SECOND, THIRD)
+    assert [(key.public, key.countersigned) for key in ring(path).keys][-1] == (THIRD.public, False)
+
+
+def test_a_first_row_carries_no_countersignature(tmp_path: Path) -> None:
+    path = tmp_path / "chain.jsonl"
+    forge(path, FIRST, event="key", episode=None, body=rotation_body(0, None, FIRST))
+    assert KeyRing.begun_by(rows(path)[0]) is None
 
 
 def test_rotated_twice_in_a_row(path: Path) -> None:

@@ -79,7 +79,8 @@ class Orders(RuleBasedStateMachine):
         recording = {name for name, state in self.expected.items() if state is State.RECORDING}
         lost = {entry.episode for entry in found if entry.what == "torn" and entry.episode is not None}
         assert recording - {episode.id} <= lost <= recording
-        assert {entry.what for entry in found} <= {"step_finished", "removed", "leftover", "chain_torn", "torn"}, found
+        known = {"step_finished", "removed", "leftover", "chain_torn", "torn", "held"}
+        assert {entry.what for entry in found} <= known, found
         self.expected |= dict.fromkeys(lost, State.TORN)
         now = self._where()[episode.id]
         assert now in {self.expected[episode.id], after}
@@ -211,9 +212,15 @@ class Orders(RuleBasedStateMachine):
     def crash_before_a_rename(self, number: int, back: State) -> None:
         """The folder is somewhere that its row has already left."""
         episode = self._pick(number, State.ACCEPTED, State.REJECTED, State.UPLOADED, State.ASIDE, State.GONE)
-        if episode is not None and episode.state is not back:
+        # The last row of one that the chain never rejected cannot have left it among the rejected.
+        impossible = back is State.REJECTED and episode is not None and self._never_rejected(episode)
+        if episode is not None and episode.state is not back and not impossible:
             episode.path.rename(self.spool.root / back / episode.id)
             finish_steps(self.spool)
+
+    def _never_rejected(self, episode: Episode) -> bool:
+        standing = self.spool.standing(episode)
+        return standing.state is State.ACCEPTED and not standing.rejected
 
     @rule(kept=st.integers(0, 200))
     def power_cut_in_a_row(self, kept: int) -> None:

@@ -291,10 +291,22 @@ def test_whoever_opens_while_it_is_under_way_waits_and_gets_the_new_key(rig: Pat
     with spool.chain.locked() as held:
         new.write_private(private_path(rig / "keys", NEXT))
         os.write(go, b"!")
-        held.append_rotation(new.public)
+        held.append_rotation(new)
     assert os.read(read, 64) == new.public
     os.waitpid(child, 0)
     for descriptor in (ask, go, read, write):
         os.close(descriptor)
     assert Chain(rig / "spool" / "chain.jsonl", new).keyring().current == new.public
+    sound(rig)
+
+
+@pytest.mark.parametrize("other", [b"x", b"\x0b", b"}"])
+def test_a_changed_byte_at_the_end_of_its_row_does_not_undo_a_rotation(rig: Path, other: bytes) -> None:
+    judged(open_spool(rig, create=True))
+    new = act(rig).new.public
+    path = rig / "spool" / "chain.jsonl"
+    path.write_bytes(path.read_bytes()[:-1] + other)
+    spool = open_spool(rig, create=False)
+    assert spool.key.public == new
+    assert [found.what for found in restart(spool)] == ["mended"]
     sound(rig)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -318,7 +319,7 @@ def spec_of(digest: str, **changes: Any) -> dict[str, Any]:
 
 def test_a_spec_is_a_row_once_and_another_one_is_told(spool: Spool) -> None:
     assert spool.adopt_spec(spec_of("blake3:1")) is None
-    assert spool.adopt_spec(spec_of("blake3:1", signers=[])) is None
+    assert spool.adopt_spec(spec_of("blake3:1")) is None
     judged(spool)
     before = spool.adopt_spec(spec_of("blake3:2"))
     assert before is not None
@@ -351,3 +352,25 @@ def test_a_state_directory_opened_by_several_at_first_start_has_one_key(tmp_path
     assert check_chain(spool.chain.path.read_bytes(), spool.key.public).report.good
     assert len(spool.episodes(State.ACCEPTED)) == 6
     assert sorted(p.name for p in (tmp_path / "rig" / "keys").iterdir()) == ["rig.key", "rig.pub"]
+
+
+@pytest.mark.parametrize("changes", [{"signers": ["1" * 16]}, {"throw_away": True}])
+def test_who_signed_a_spec_is_a_row_and_no_other_collection(spool: Spool, changes: dict[str, Any]) -> None:
+    assert spool.adopt_spec(spec_of("blake3:1")) is None
+    assert spool.adopt_spec(spec_of("blake3:1", **changes)) is None
+    last = spool.chain.last_spec()
+    assert last is not None
+    assert last.body == spec_of("blake3:1", **changes)
+    assert spool.adopt_spec(spec_of("blake3:1", **changes)) is None
+    assert len([row for row in spool.chain.rows() if row.event == "spec"]) == 2
+    before = spool.adopt_spec(spec_of("blake3:2"))
+    assert before is not None
+    assert before.body == spec_of("blake3:1", **changes)
+
+
+@pytest.mark.parametrize("copy_in", [State.RECORDING, State.SEALED, State.UPLOADED, State.ASIDE])
+def test_an_episode_in_two_folders_is_found_where_the_chain_says(spool: Spool, copy_in: State) -> None:
+    episode = judged(spool, TORN)
+    shutil.copytree(episode.path, spool.root / copy_in / episode.id)
+    for text in (episode.id, episode.id[:15], "1"):
+        assert spool.find(text) == episode

@@ -77,7 +77,47 @@ class OneSide(DirectoryStore):
         return super().holds(episode, files, side="one")
 
 
-@pytest.mark.parametrize("kind", [Believes, Replaces, NeverStops, AlwaysStops, CopiesUnread, ForgetsChain, OneSide])
+class KeepsWhatWasTakenBack(DirectoryStore):
+    """Removes what says that all is there, and nothing else."""
+
+    def retract(self, episode: str, *, side: str) -> bool:
+        path = self.root / side / episode / "m.json"
+        there = path.exists()
+        path.unlink(missing_ok=True)
+        return there
+
+
+class TakesBackTooMuch(DirectoryStore):
+    """Removes the episode on every side."""
+
+    def retract(self, episode: str, *, side: str) -> bool:
+        there = super().retract(episode, side=side)
+        super().retract(episode, side="rejected")
+        return there
+
+
+class SweepsAll(DirectoryStore):
+    """Takes what has no manifest yet for a leftover."""
+
+    def sweep(self, episode: str) -> None:
+        super().retract(episode, side="episodes")
+
+
+KINDS = [
+    Believes,
+    Replaces,
+    NeverStops,
+    AlwaysStops,
+    CopiesUnread,
+    ForgetsChain,
+    OneSide,
+    KeepsWhatWasTakenBack,
+    TakesBackTooMuch,
+    SweepsAll,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_store_that_breaks_a_promise_fails(tmp_path: Path, kind: Callable[[Path], DirectoryStore]) -> None:
     made = 0
 

@@ -51,6 +51,24 @@ def test_a_reader_never_sees_half_a_write(tmp_path):
     assert len(seen) > 1
 
 
+def test_a_writer_that_lost_its_processor_in_mid_write_is_waited_for(tmp_path, monkeypatch):
+    writer = TriggerLine.create(tmp_path / "line")
+    reader = TriggerLine.open(tmp_path / "line")
+    writer.write(Pulses(take=7))
+    half = writer._memory[:8]
+    writer._memory[:8] = bytes(8)
+    pauses = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            writer._memory[:8] = half
+
+    monkeypatch.setattr("firsthand_edge.trigger.line.time.sleep", pause)
+    assert reader.read().take == 7
+    assert len(pauses) == 3
+
+
 @given(
     st.integers(1, 10**6),
     st.integers(1, 1000),

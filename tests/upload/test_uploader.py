@@ -179,9 +179,9 @@ def test_an_episode_withdrawn_meanwhile_is_not_called_uploaded_and_keeps_nobody_
             spool.remove(first, Event.WITHDRAWN, "asked")
 
     done = Uploader(spool, Meddling(store.root, withdraw)).run_once()
-    assert done.uploaded == [second.id]
-    assert [(name, error.code) for name, error in done.failures] == [(first.id, "disk")]
+    assert (done.uploaded, done.taken_back, done.failures) == ([second.id], [first.id], [])
     assert spool.find(first.id).state is State.GONE
+    assert names(store.root / "episodes") == {second.id}
 
 
 def test_an_episode_withdrawn_while_its_damage_is_found_keeps_nobody_back(spool: Spool, store: DirectoryStore) -> None:
@@ -218,9 +218,9 @@ def test_an_episode_rejected_meanwhile_is_not_called_uploaded(spool: Spool, stor
     episode = judged(spool)
     meddling = Meddling(store.root, lambda: spool.judge_done(episode, verdict(spool, episode, TORN)))
     done = Uploader(spool, meddling).run_once()
-    assert done.uploaded == []
-    assert [(name, error.code) for name, error in done.failures] == [(episode.id, "disk")]
+    assert (done.uploaded, done.taken_back, done.failures) == ([], [episode.id], [])
     assert spool.find(episode.id).state is State.REJECTED
+    assert names(store.root / "episodes") == set()
 
 
 def test_asked_to_stop_it_stops_between_blocks(spool: Spool, store: DirectoryStore) -> None:
