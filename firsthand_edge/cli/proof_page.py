@@ -76,7 +76,7 @@ def several(proof: Proof) -> None:
     listed = [e for e in proof.episodes if e.outcome is not Outcome.ACCEPTED or proof.summary.accepted <= SHOWN]
     if listed:
         page.space()
-        page.line(f"{'episode':<34}{'outcome':<12}what decides it", "dim")
+        page.line(f"{'episode':<34}  {'outcome':<10}what decides it", "dim")
     for episode in listed:
         _table_row(page, episode)
     if len(listed) < len(proof.episodes):
@@ -164,7 +164,7 @@ def _table_row(page: Page, episode: EpisodeProof) -> None:
     name = episode.episode or episode.folder.rsplit("/", 1)[-1]
     style = "" if episode.outcome is Outcome.ACCEPTED else "red" if episode.outcome is not Outcome.UNKNOWN else "yellow"
     lines = wrap(_decides(episode), 80 - 46, max_lines=3, placeholder=" ...", break_on_hyphens=False) or [""]
-    page.columns(((f"{name:<34}", ""), (f"{episode.outcome.value.replace('_', ' '):<12}", style), (lines[0], "")))
+    page.columns(((f"{name:<34}  ", ""), (f"{episode.outcome.value.replace('_', ' '):<10}", style), (lines[0], "")))
     for line in lines[1:]:
         page.line(" " * 46 + line)
 

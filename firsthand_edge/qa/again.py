@@ -72,7 +72,7 @@ def _obstacle(ledger: Ledger, names: Mapping[str, bool], manifest: Manifest) -> 
     if EVIDENCE_NAME not in manifest.files:
         return "evidence.mcap is here, and the manifest does not bind it" if EVIDENCE_NAME in names else None
     if not ledger.good(FILE + EVIDENCE_NAME):
-        return "the evidence that the manifest binds is not here"
+        return "the evidence that the manifest binds is not here, or is not proved"
     return None
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from firsthand_edge.errors import DiskError
 from firsthand_edge.qa.printable import printable
 from firsthand_edge.qa.proof import CheckedChain
-from firsthand_edge.qa.reading import NotReadable, read_document_file
+from firsthand_edge.qa.reading import NotReadable, Withheld, read_document_file
 from firsthand_edge.spec.keys import key_id
 from firsthand_edge.spool.chain_check import check_chain
 from firsthand_edge.spool.keyring import ring_of
@@ -146,6 +147,8 @@ class Chains:
         """A file is left alone when nothing in it or in its name says that it is of one of the keys."""
         try:
             data = read_document_file(path, most=CHAIN_BYTES)
+        except Withheld as exc:
+            raise DiskError(f"the chain {path}: {exc}; give this user the right to read it") from exc
         except NotReadable as exc:
             return _unread(path, str(exc), own=own)
         proving = proving_key(data, self._keys)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from firsthand_edge import _core
 from firsthand_edge.errors import DiskError
 from firsthand_edge.qa.ledger import FILE
-from firsthand_edge.qa.reading import NotReadable, regular_file
+from firsthand_edge.qa.reading import NotReadable, Withheld, regular_file
 from firsthand_edge.qa.verdicts import judgements
 from firsthand_edge.spool.episode import EVIDENCE_NAME
 from firsthand_edge.spool.manifest import MANIFEST_NAME
@@ -61,23 +61,40 @@ def check_files(
                 ledger.skipped(check, excuse, excused=True)
             else:
                 ledger.fails(check, f"{name} is not there, and the manifest lists it")
-        elif (fault := file_fault(place.folder / name, digests)) is not None:
-            ledger.fails(check, fault)
         else:
-            ledger.holds(check, f"{digests.bytes} bytes, blake3:{digests.blake3}")
+            _check_file(ledger, check, place.folder / name, digests)
     if not manifest.files:
         ledger.skipped("files", "the manifest lists none: a crash left nothing", excused=True)
 
 
+def _check_file(ledger: Ledger, check: str, path: Path, digests: FileDigests) -> None:
+    try:
+        fault = file_fault(path, digests)
+    except Withheld as exc:
+        ledger.skipped(check, str(exc))
+        return
+    if fault is not None:
+        ledger.fails(check, fault)
+    else:
+        ledger.holds(check, f"{digests.bytes} bytes, blake3:{digests.blake3}")
+
+
 def file_fault(path: Path, expected: FileDigests) -> str | None:
-    """What is wrong with a file, as a sentence; None when it is what the manifest says. Both digests are compared."""
+    """What is wrong with a file, as a sentence; None when it is what the manifest says. Both digests are compared.
+
+    Raises Withheld where the operating system does not give the file to this user.
+    """
     try:
         size = regular_file(path)
         if size != expected.bytes:
             return f"{path.name} has {size} bytes, and the manifest says {expected.bytes}"
         found = _core.digest_file(path)
-    except (NotReadable, DiskError) as exc:
+    except Withheld:
+        raise
+    except NotReadable as exc:
         return str(exc)
+    except DiskError as exc:
+        raise Withheld(str(exc)) from exc
     if found["blake3"] != expected.blake3:
         return f"{path.name} has digest blake3:{found['blake3']}, and the manifest says blake3:{expected.blake3}"
     if found["crc64nvme"] != expected.crc64nvme:

@@ -11,7 +11,7 @@ from firsthand_edge.qa.files import check_files, check_others
 from firsthand_edge.qa.ledger import Ledger
 from firsthand_edge.qa.printable import printable
 from firsthand_edge.qa.proof import EpisodeProof, Outcome, outcome_of
-from firsthand_edge.qa.reading import NotReadable, names_in, read_document_file
+from firsthand_edge.qa.reading import NotReadable, Withheld, names_in, read_document_file
 from firsthand_edge.qa.story import Story, check_chain_rows, read_story
 from firsthand_edge.qa.verdicts import check_binding, check_judged, check_signatures, read_verdicts
 from firsthand_edge.spec.canonical import digest_bytes
@@ -72,6 +72,9 @@ class _Proof:
     def run(self) -> EpisodeProof:
         try:
             names = names_in(self.folder)
+        except Withheld as exc:
+            self.ledger.skipped("folder", f"{exc}; nothing was read")
+            return self.finished("the folder could not be read")
         except NotReadable as exc:
             self.ledger.fails("folder", f"{exc}; nothing was read")
             return self.finished("there is no folder to be read")
@@ -150,6 +153,9 @@ class _Proof:
             data = read_document_file(self.folder / MANIFEST_NAME)
             self.manifest = Manifest.read(data)  # which reads canonical JSON alone
             document: dict[str, Any] = json.loads(data)
+        except Withheld as exc:
+            self.ledger.skipped("manifest.form", str(exc))
+            return None
         except (NotReadable, ValueError, RecursionError) as exc:
             self.ledger.fails("manifest.form", _sentence(MANIFEST_NAME, exc))
             return None

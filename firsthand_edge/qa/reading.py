@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DOCUMENT_BYTES", "NotReadable", "names_in", "read_document_file", "regular_file"]
+__all__ = ["DOCUMENT_BYTES", "NotReadable", "Withheld", "names_in", "read_document_file", "regular_file"]
 
 DOCUMENT_BYTES: Final = 4 << 20
 """A manifest or verdict is some ten kilobytes; a bound keeps a hostile one from filling the memory once parsed."""
@@ -19,11 +20,23 @@ class NotReadable(Exception):
     """What stands in the place of a file is none, or cannot be read. The text is a sentence about it."""
 
 
+class Withheld(NotReadable):
+    """The operating system does not give it to this user, or not now: that says nothing of what it holds."""
+
+
+REFUSALS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
+
+
+def _refused(what: str, exc: OSError) -> NotReadable:
+    kind = Withheld if exc.errno in REFUSALS else NotReadable
+    return kind(f"{what} ({exc.strerror or exc})")
+
+
 def names_in(folder: Path) -> dict[str, bool]:
     """Names in `folder`, sorted; true for regular files, false for everything else, links included.
 
     Raises:
-        NotReadable: it is no folder, a link to one, or cannot be listed.
+        NotReadable: it is no folder, a link to one, or cannot be listed; Withheld where this user may not.
     """
     try:
         status = folder.lstat()
@@ -32,7 +45,7 @@ def names_in(folder: Path) -> dict[str, bool]:
         with os.scandir(folder) as entries:
             return {entry.name: entry.is_file(follow_symlinks=False) for entry in sorted(entries, key=lambda e: e.name)}
     except OSError as exc:
-        raise NotReadable(f"{folder.name} cannot be listed ({exc.strerror or exc})") from exc
+        raise _refused(f"{folder.name} cannot be listed", exc) from exc
 
 
 def regular_file(path: Path) -> int:
@@ -42,7 +55,7 @@ def regular_file(path: Path) -> int:
     except FileNotFoundError as exc:
         raise NotReadable(f"{path.name} is not there") from exc
     except OSError as exc:
-        raise NotReadable(f"{path.name} cannot be read ({exc.strerror or exc})") from exc
+        raise _refused(f"{path.name} cannot be read", exc) from exc
     if not stat.S_ISREG(status.st_mode):
         raise NotReadable(f"{path.name} is {_kind(status.st_mode)} and no file; it was not read")
     return status.st_size
@@ -56,7 +69,7 @@ def read_document_file(path: Path, *, most: int = DOCUMENT_BYTES) -> bytes:
         most: Bytes; a larger file is not read.
 
     Raises:
-        NotReadable: it is not that, or cannot be read.
+        NotReadable: it is not that, or cannot be read; Withheld where this user may not.
     """
     size = regular_file(path)
     if size > most:
@@ -68,7 +81,7 @@ def read_document_file(path: Path, *, most: int = DOCUMENT_BYTES) -> bytes:
                 raise NotReadable(f"{path.name} was replaced while it was looked at")
             data = file.read(most + 1)
     except OSError as exc:
-        raise NotReadable(f"{path.name} cannot be read ({exc.strerror or exc})") from exc
+        raise _refused(f"{path.name} cannot be read", exc) from exc
     if len(data) > most:
         raise NotReadable(f"{path.name} grew while it was read")
     return data

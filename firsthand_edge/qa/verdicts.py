@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from firsthand_edge.qa.proof import Reason, VerdictOnFile
-from firsthand_edge.qa.reading import NotReadable, read_document_file
+from firsthand_edge.qa.reading import NotReadable, Withheld, read_document_file
 from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spec.keys import key_id
 from firsthand_edge.spec.signing import SIGNATURE, signature_fault
@@ -84,6 +84,8 @@ class Verdicts:
     """Those that could be read, in order of judgement."""
     in_force: ReadVerdict | None = None
     """The one that the chain judged last; without a chain that tells, the last one that is here."""
+    withheld: bool = False
+    """A verdict is here that this user may not read."""
 
 
 def read_verdicts(ledger: Ledger, folder: Path, names: Mapping[str, bool], story: Story) -> Verdicts:
@@ -95,20 +97,26 @@ def read_verdicts(ledger: Ledger, folder: Path, names: Mapping[str, bool], story
         return Verdicts()
     read: list[ReadVerdict] = []
     faults = [] if last in numbers or last == 0 else [f"{verdict_name(last)}, the one in force, is not there"]
+    withheld: list[str] = []
     for number in numbers:
         name = verdict_name(number)
         try:
             data = read_document_file(folder / name)
             document = VerdictDocument.read(data)  # which reads canonical JSON alone
             read.append(ReadVerdict(number, data, json.loads(data), document))
+        except Withheld as exc:
+            withheld.append(str(exc))
         except (NotReadable, ValueError, RecursionError) as exc:
             faults.append(_sentence(name, exc))
-    if faults:
+    if withheld and not faults:
+        ledger.skipped("verdict.form", "; ".join(withheld))
+    elif faults:
         ledger.fails("verdict.form", "; ".join(faults))
     else:
         here = ", ".join(f"{verdict.name} ({verdict.document.schema_})" for verdict in read)
         ledger.holds("verdict.form", f"{here}, canonical JSON")
-    return Verdicts(tuple(read), next((verdict for verdict in read if verdict.number == last), None))
+    in_force = next((verdict for verdict in read if verdict.number == last), None)
+    return Verdicts(tuple(read), in_force, withheld=bool(withheld))
 
 
 def check_signatures(ledger: Ledger, verdicts: Verdicts, story: Story, given: tuple[bytes, ...]) -> None:
@@ -158,8 +166,12 @@ def check_judged(ledger: Ledger, verdicts: Verdicts, story: Story) -> None:
             faults += (f"row {row.n} {fault}" for fault in _row_faults(row, verdict))
     here = {verdict.number for verdict in verdicts.all}
     last = story.judged[-1][0]
+    absence = f"row {last.n} names {verdict_name(len(story.judged))}, which is not here as a verdict"
+    if len(story.judged) not in here and verdicts.withheld and not faults:
+        ledger.skipped("chain.judged", f"{absence} that can be read")
+        return
     if len(story.judged) not in here:
-        faults.append(f"row {last.n} names {verdict_name(len(story.judged))}, which is not here as a verdict")
+        faults.append(absence)
     if faults:
         ledger.fails("chain.judged", "; ".join(faults))
         return

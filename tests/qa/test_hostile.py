@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from firsthand_edge import _core
-from firsthand_edge.errors import UsageError
+from firsthand_edge.errors import DiskError, UsageError
 from firsthand_edge.qa.places import find
 from firsthand_edge.qa.proof import Outcome, Result
 from firsthand_edge.qa.reading import DOCUMENT_BYTES
@@ -267,3 +267,49 @@ def test_a_copied_folder_is_found_at_both_places(made, tmp_path):
     copy = shutil.copytree(made.folder(1), tmp_path / "x" / made.folder(1).name)
     assert outcomes(made.prove(made.folder(1), copy)) == [Outcome.ACCEPTED, Outcome.FAILED]
     assert outcomes(made.prove(copy, made.folder(1))) == [Outcome.FAILED, Outcome.ACCEPTED]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "verdict.json", "evidence.mcap", "."])
+def test_what_this_user_may_not_read_is_not_checked_and_no_forgery(made, name, monkeypatch):
+    """Root may read everything, so the operating system's refusal is put in its place."""
+    refused = made.folder(1) / name
+    real_open, real_digest, real_scan = os.open, _core.digest_file, os.scandir
+
+    def denied(path: object) -> bool:
+        return Path(str(path)) == refused
+
+    def opened(path, *arguments, **keys):
+        if denied(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real_open(path, *arguments, **keys)
+
+    def digested(path):
+        if denied(path):
+            raise DiskError(f"{path}: Permission denied")
+        return real_digest(path)
+
+    def scanned(path):
+        if denied(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real_scan(path)
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "scandir", scanned)
+    monkeypatch.setattr(_core, "digest_file", digested)
+    proof = made.one(1)
+    assert failed(proof) == set()
+    assert proof.outcome is Outcome.UNKNOWN
+    assert any("Permission denied" in check.found for check in proof.checks)
+
+
+def test_a_chain_that_this_user_may_not_read_ends_the_command(made, monkeypatch):
+    real = os.open
+
+    def opened(path, *arguments, **keys):
+        if Path(str(path)).name == "chain.jsonl":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *arguments, **keys)
+
+    monkeypatch.setattr(os, "open", opened)
+    with pytest.raises(DiskError, match=r"chain\.jsonl.*Permission denied.*give this user the right"):
+        made.prove()
