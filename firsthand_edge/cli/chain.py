@@ -55,7 +55,10 @@ def verify(
     public = _public(key, state, data)
     copy = against if store is None else store / "chains" / f"{_name(data, public)}.jsonl"
     missing = store is not None and copy is not None and not copy.exists()
-    checked = check_chain(data, public, against=None if copy is None or missing else _read(copy))
+    held = None if copy is None or missing else _read(copy)
+    if held is not None and b"\n" not in held:  # what is left of a copy that somebody emptied proves nothing
+        held, missing = None, True
+    checked = check_chain(data, public, against=held)
     document = _document(chain, checked, public)
     document["copy"] = None if copy is None else str(copy)
     if store is not None:
@@ -70,7 +73,7 @@ def verify(
     print(json.dumps(document, indent=2) if json_ else "\n".join(_page(document)))
     if missing and not bad:
         raise CannotJudge(
-            f"the store holds no copy of this chain ({copy}), so nothing tells whether its end was cut off"
+            f"there is no copy of this chain, not a row of it, in {copy}; so nothing tells whether its end was cut off"
         )
     return 1 if bad else 0
 

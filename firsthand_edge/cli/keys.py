@@ -80,7 +80,7 @@ def rotate(*, state: State = DEFAULT_STATE) -> int:
     with key_unused(state):
         done = rotate(open_spool(state, create=False), keys)
     for found in done.found:
-        print(f"before   {found.sentence}")
+        print(f"found    {found.sentence}")
     print(f"key      {done.new.key_id}, the rig's from row {done.new.since} of the chain on")
     print(f"public   {done.new.public.hex()}")
     print(f"         in {public_path(keys)}")

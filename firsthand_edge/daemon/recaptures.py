@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from firsthand_edge.spec.capture import Capture
     from firsthand_edge.spec.document import Spec
-    from firsthand_edge.spool.episode import Committed, Episode
+    from firsthand_edge.spool.episode import Committed, Episode, Standing
     from firsthand_edge.spool.spool import Spool
 
 __all__ = ["recapture_links", "recapture_mistakes", "recaptured_by", "recapturing"]
@@ -135,12 +135,15 @@ def _named(name: str, spool: Spool) -> tuple[Episode, Committed]:
     try:
         episode = spool.find(name)
         standing = spool.standing(episode)
-        if standing.withdrawn:
-            raise CaptureInvalid(
-                [f"recaptures: {episode.id} was withdrawn; nothing of it is taken over, say what this take captures"]
-            )
-        if State.ASIDE in {standing.state, episode.state}:
-            raise CaptureInvalid([f"recaptures: {episode.id} was set aside, so nothing tells what it captured"])
+        _require_told(episode, standing)
         return episode, read_committed(episode.path, standing)
     except (UsageError, EpisodeDamaged) as exc:
         raise CaptureInvalid([f"recaptures: {exc}"]) from exc
+
+
+def _require_told(episode: Episode, standing: Standing) -> None:
+    """Whether what an episode captured may be spoken of. Raises UsageError."""
+    if standing.withdrawn:
+        raise UsageError(f"{episode.id} was withdrawn; nothing of it is taken over, say what this take captures")
+    if State.ASIDE in {standing.state, episode.state}:
+        raise UsageError(f"{episode.id} was set aside, so nothing tells what it captured")

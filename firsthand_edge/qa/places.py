@@ -68,8 +68,10 @@ class Found:
 
 
 def is_spool(path: Path) -> bool:
-    """Whether `path` is the root of a spool."""
-    return all((path / state).is_dir() for state in (State.RECORDING, State.SEALED, State.ACCEPTED))
+    """Whether `path` is the root of a spool: states beside a chain; copies are known to lose empty folders."""
+    if all((path / state).is_dir() for state in (State.RECORDING, State.SEALED, State.ACCEPTED)):
+        return True
+    return _is_file(path / CHAIN_NAME) and any((path / state).is_dir() for state in STATES)
 
 
 def is_store(path: Path) -> bool:
@@ -148,7 +150,8 @@ def _below(root: Path, shown: str, notes: list[str]) -> list[Place]:
 
 
 def _spool(root: Path, shown: str, notes: list[str]) -> list[Place]:
-    waiting = sum(1 for name in names_in(root / State.RECORDING) if EpisodeId.parse(name) is not None)
+    recording = names_in(root / State.RECORDING) if (root / State.RECORDING).is_dir() else {}
+    waiting = sum(1 for name in recording if EpisodeId.parse(name) is not None)
     if waiting:
         notes.append(f"{shown}: {waiting} in recording, not sealed yet and not looked at")
     return [

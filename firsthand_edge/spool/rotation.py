@@ -49,7 +49,9 @@ class Rotation:
 
 @contextmanager
 def key_unused(state_dir: Path) -> Iterator[None]:
-    """Keeps the processes of a rig from running meanwhile. Raises UsageError when one runs, DiskError."""
+    """Keeps a rig's processes from running meanwhile. Raises UsageError when one runs or there is no rig, DiskError."""
+    if not (state_dir / "spool").is_dir():
+        raise UsageError(f"{state_dir} holds no spool; name the state directory of a rig with --state")
     run = state_dir / "run"
     with ExitStack() as held:
         for name, who in KEY_HOLDERS.items():

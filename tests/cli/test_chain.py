@@ -146,10 +146,22 @@ def test_a_store_without_a_copy_tells_nothing_and_says_so(
     assert verify("--state", rig, "--store", tmp_path / "empty") == 3
     out = capsys.readouterr()
     assert out.out.startswith("NOT COMPARED")
-    assert "the store holds no copy of this chain" in out.err
+    assert "there is no copy of this chain, not a row of it" in out.err
     path = chain_of(rig)
     path.write_bytes(path.read_bytes().replace(b'"torn":false', b'"torn":true'))
     assert verify("--state", rig, "--store", tmp_path / "empty") == 1
+
+
+@pytest.mark.parametrize("left", [b"", b"half a row"])
+def test_a_copy_that_was_emptied_tells_nothing_and_says_so(
+    rig: Path, tmp_path: Path, left: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(left)
+    assert run(["chain", "verify", "--state", str(rig), "--against", str(copy)]) == 3
+    out = capsys.readouterr()
+    assert "GOOD" not in out.out
+    assert "not a row of it" in out.err
 
 
 def test_a_chain_that_was_hidden_and_begun_anew_is_found_at_the_store(

@@ -154,7 +154,8 @@ def test_a_recapture_that_was_taken_back_stands_in_nobody_s_place(spool, tmp_pat
 def test_nothing_is_taken_over_from_what_was_withdrawn(spool, tmp_path):
     before = made(spool, FIRST, FROZEN)
     spool.remove(before, Event.WITHDRAWN, "asked")
-    assert f"{before.id} was withdrawn; nothing of it is taken over" in refused(spool, tmp_path, recaptures=before.id)
+    says = f"recaptures: {before.id} was withdrawn; nothing of it is taken over, say what this take captures"
+    assert refused(spool, tmp_path, recaptures=before.id) == says
     fields = FIRST.model_dump(mode="json", exclude_none=True)
     assert "was withdrawn" in refused(spool, tmp_path, **{**fields, "recaptures": before.id, "attempt": 2})
 
@@ -172,7 +173,8 @@ def test_a_rejected_one_whose_footage_is_gone_may_still_be_recaptured(spool, tmp
 def test_what_was_set_aside_is_no_target(spool, tmp_path):
     before = made(spool, FIRST, FROZEN)
     spool.set_aside(before, "asked")
-    assert "was set aside" in refused(spool, tmp_path, recaptures=before.id)
+    says = f"recaptures: {before.id} was set aside, so nothing tells what it captured"
+    assert refused(spool, tmp_path, recaptures=before.id) == says
 
 
 def test_what_cannot_be_read_links_nothing(spool):

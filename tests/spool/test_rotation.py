@@ -210,6 +210,7 @@ def test_a_full_disk_leaves_the_old_key(rig: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", list(KEY_HOLDERS))
 def test_it_is_refused_while_a_process_of_the_rig_runs(rig: Path, name: str) -> None:
     (rig / "run").mkdir()
+    (rig / "spool").mkdir(exist_ok=True)
     with (rig / "run" / name).open("a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with pytest.raises(UsageError, match="stop it, then rotate"), key_unused(rig):

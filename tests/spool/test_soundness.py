@@ -109,6 +109,25 @@ def test_takes_are_recorded_and_rejected_meanwhile_and_accepted_once_it_is_resto
     assert Uploader(now, store_of(tmp_path)).run_once().uploaded == [good.id]
 
 
+@pytest.mark.parametrize("back", [State.SEALED, State.REJECTED])
+def test_no_folder_moves_to_where_it_would_leave(spool: Spool, back: State) -> None:
+    """The row that accepts it is there; the one that took it back may have been the one that is broken."""
+    rejected_again(spool)
+    good = judged(spool, TORN)
+    good = spool.judge_done(good, verdict(spool, good))
+    sent = spool.uploaded(judged(spool), {"store": "test"})
+    copy = spool.chain.path.read_bytes()
+    for episode in (good, sent):
+        episode.path.rename(spool.root / back / episode.id)
+    edit(spool.chain.path, middle_row_gone)
+    for _ in range(2):
+        assert [found.what for found in restart(spool) if found.episode in {good.id, sent.id}] == ["held", "held"]
+        assert [spool.find(episode.id).state for episode in (good, sent)] == [back, back]
+    spool.chain.path.write_bytes(copy)
+    restart(spool)
+    assert [spool.find(episode.id).state for episode in (good, sent)] == [State.ACCEPTED, State.UPLOADED]
+
+
 def test_a_verdict_that_is_ahead_of_a_broken_chain_waits(spool: Spool) -> None:
     rejected_again(spool)
     good, bad = sealed(spool), sealed(spool)
@@ -212,6 +231,17 @@ def test_it_is_followed_as_it_grows(tmp_path: Path) -> None:
     grown(chain.path, KEY, 1, first=9)
     assert chain.broken() == found
     assert Chain(chain.path, KEY).broken() == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"), [({"n": 3}, "is row 3 where row 4 belongs"), ({"prev": "blake3:0"}, "does not continue")]
+)
+def test_a_row_that_is_signed_and_does_not_fit_its_place(tmp_path: Path, changes: dict[str, object], why: str) -> None:
+    chain = grown(tmp_path / "chain.jsonl", KEY, 3)
+    forge(chain.path, KEY, **changes)  # type: ignore[arg-type]
+    found = chain.broken()
+    assert found is not None
+    assert (found.line, why in found.why) == (5, True)
 
 
 def test_only_what_was_appended_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
