@@ -11,7 +11,7 @@ from firsthand_edge.qa.files import check_files, check_others
 from firsthand_edge.qa.ledger import Ledger
 from firsthand_edge.qa.printable import printable
 from firsthand_edge.qa.proof import EpisodeProof, Outcome, outcome_of
-from firsthand_edge.qa.reading import NotReadable, Withheld, names_in, read_document_file
+from firsthand_edge.qa.reading import NotReadable, Withheld, document_fault, names_in, read_document_file
 from firsthand_edge.qa.story import Story, check_chain_rows, read_story
 from firsthand_edge.qa.verdicts import check_binding, check_judged, check_signatures, read_verdicts
 from firsthand_edge.spec.canonical import digest_bytes
@@ -157,7 +157,7 @@ class _Proof:
             self.ledger.skipped("manifest.form", str(exc))
             return None
         except (NotReadable, ValueError, RecursionError) as exc:
-            self.ledger.fails("manifest.form", _sentence(MANIFEST_NAME, exc))
+            self.ledger.fails("manifest.form", document_fault(MANIFEST_NAME, exc))
             return None
         self.manifest_digest = digest_bytes(data)
         found = f"{self.manifest.schema_}, canonical JSON, {len(data)} bytes, {self.manifest_digest}"
@@ -248,12 +248,6 @@ def _own_fault(document: dict[str, Any]) -> str | None:
     except ValueError:
         key = b""
     return signature_fault(document, key) if len(key) == 32 else "names no key"
-
-
-def _sentence(name: str, exc: Exception) -> str:
-    if isinstance(exc, NotReadable):
-        return str(exc)
-    return f"{name} is nested too deeply" if isinstance(exc, RecursionError) else f"{name} {exc}"
 
 
 def _claims(manifest: Manifest) -> dict[str, Any]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DOCUMENT_BYTES", "NotReadable", "Withheld", "names_in", "read_document_file", "regular_file"]
+__all__ = [
+    "DOCUMENT_BYTES",
+    "NotReadable",
+    "Withheld",
+    "document_fault",
+    "names_in",
+    "read_document_file",
+    "regular_file",
+]
 
 DOCUMENT_BYTES: Final = 4 << 20
 """A manifest or verdict is some ten kilobytes; a bound keeps a hostile one from filling the memory once parsed."""
@@ -85,6 +93,13 @@ def read_document_file(path: Path, *, most: int = DOCUMENT_BYTES) -> bytes:
     if len(data) > most:
         raise NotReadable(f"{path.name} grew while it was read")
     return data
+
+
+def document_fault(name: str, exc: Exception) -> str:
+    """What reading or parsing a document ended with, as a sentence that names it."""
+    if isinstance(exc, NotReadable):
+        return str(exc)
+    return f"{name} is nested too deeply" if isinstance(exc, RecursionError) else f"{name} {exc}"
 
 
 def _kind(mode: int) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from firsthand_edge.spec.capture import capture_mistakes
 from firsthand_edge.spec.document import parse_spec
-from firsthand_edge.spec.keys import key_id
 from firsthand_edge.spec.signed import SpecSignature, signature_faults
 
 if TYPE_CHECKING:
@@ -51,11 +50,6 @@ class Standard:
     def digest(self) -> str:
         """Of the given document."""
         return self.spec.digest
-
-    @property
-    def key_names(self) -> str:
-        """The given keys, by their short names."""
-        return ", ".join(key_id(key) for key in self.asked.keys)
 
     def signature_faults(self, identity: SpecIdentity) -> list[str]:
         """What is wrong with the signatures that a manifest carries; episodes of one collection carry the same ones."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from firsthand_edge.qa.proof import Reason, VerdictOnFile
-from firsthand_edge.qa.reading import NotReadable, Withheld, read_document_file
+from firsthand_edge.qa.reading import NotReadable, Withheld, document_fault, read_document_file
 from firsthand_edge.spec.canonical import digest_bytes
 from firsthand_edge.spec.keys import key_id
 from firsthand_edge.spec.signing import SIGNATURE, signature_fault
@@ -107,7 +107,7 @@ def read_verdicts(ledger: Ledger, folder: Path, names: Mapping[str, bool], story
         except Withheld as exc:
             withheld.append(str(exc))
         except (NotReadable, ValueError, RecursionError) as exc:
-            faults.append(_sentence(name, exc))
+            faults.append(document_fault(name, exc))
     if withheld and not faults:
         ledger.skipped("verdict.form", "; ".join(withheld))
     elif faults:
@@ -232,9 +232,3 @@ def judgements(names: Iterable[str]) -> list[int]:
 
 def _reasons(rows: Iterable[Mapping[str, Any]]) -> tuple[Reason, ...]:
     return tuple(Reason(code=str(row.get("code", "")), sentence=str(row.get("sentence", ""))) for row in rows)
-
-
-def _sentence(name: str, exc: Exception) -> str:
-    if isinstance(exc, NotReadable):
-        return str(exc)
-    return f"{name} is nested too deeply" if isinstance(exc, RecursionError) else f"{name} {exc}"
