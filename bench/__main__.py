@@ -20,7 +20,7 @@ from firsthand_edge import _core
 if TYPE_CHECKING:
     from bench.line import Line
 
-IDS = ("match60", "verdict", "replay", "verify_episodes")
+IDS = ("match60", "match1k", "quantile", "verdict", "replay", "verify_episodes")
 """What is measured, each in a module with `lines(take, *, rounds)`; the last two make takes of their own."""
 MODULES = {"verify_episodes": "verify"}
 """Where the module has another name than the id."""

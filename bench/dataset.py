@@ -36,7 +36,9 @@ class Take:
 def _lossy(rng: np.random.Generator, times: npt.NDArray[np.float64], repeats: float) -> Stamps:
     kept = times[rng.random(times.size) > 0.001].astype(np.int64)
     twice = kept[rng.random(kept.size) < repeats]
-    return np.sort(np.concatenate([kept, twice])) + EPOCH_NS
+    times: Stamps = np.sort(np.concatenate([kept, twice])) + EPOCH_NS
+    times.flags.writeable = False  # as the columns of a recording are; nobody needs to copy them
+    return times
 
 
 def take(seconds: int, *, seed: int = 0) -> Take:

@@ -25,20 +25,32 @@ __all__ = [
     "Stream",
     "StreamFigures",
     "__version__",
+    "copied_bytes",
     "debug_build",
     "digest_file",
     "map_clock",
     "match_nearest",
     "measure",
     "quantile",
+    "quantiles",
     "read_evidence",
     "recover",
     "scan_stamps",
+    "simd",
     "unwrap",
 ]
 
 __version__: str
 debug_build: bool
+simd: str
+"""`avx2` or `portable`: which compilation of its kernels the core runs; `FIRSTHAND_EDGE_PORTABLE=1` forces the latter."""
+
+def copied_bytes() -> int:
+    """Bytes of arrays that were copied on the way in, since the process began.
+
+    The core works with the GIL released. So an array is taken as it is where nobody can write to it: neither it nor what
+    it is a view of is writeable. Others are copied.
+    """
 
 # ---- measure.rs: stamps -> ticks -> matches -> residuals -> quantiles (sync.md sections 3 and 4)
 
@@ -46,7 +58,7 @@ debug_build: bool
 class Stream:
     """One stream to be measured. `times_ns`: (n,) int64, rig time of mid-exposure, in arrival order.
 
-    The arrays are kept, not copied: do not write to them before `measure` has returned. `kind`: `triggered`, `sampled`,
+    Arrays that nobody can write to are kept, others are copied (`copied_bytes`). `kind`: `triggered`, `sampled`,
     `interpolated` or `event` (anything else is a ValueError). `decimate`, `phase` and `trigger_index` (absent entries
     allowed) are of triggered streams. Streams that give an equal `clock` share one clock map. `uncertainty_ns`: 0 to
     2**60.
@@ -164,6 +176,9 @@ def quantile(values: _Int64, num: int, den: int) -> int | None:
 
     Absent entries are not values and are left out. ValueError unless `0 < num <= den < 2**32`.
     """
+
+def quantiles(values: _Int64, fractions: Sequence[tuple[int, int]]) -> list[int] | None:
+    """As `quantile`, of several fractions `(num, den)` at once."""
 
 def match_nearest(
     reference_ns: _Int64, times_ns: _Int64, tolerance_ns: int

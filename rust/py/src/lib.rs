@@ -16,6 +16,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("debug_build", cfg!(debug_assertions))?;
+    module.add("simd", firsthand_sync::simd::level())?;
+    column::register(module)?;
     measure::register(module)?;
     stamps::register(module)?;
     clock::register(module)?;

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMappingProxy};
 
-use crate::column::{Column, contiguous, to_numpy};
+use crate::column::{Column, Lazy, contiguous};
 use crate::error::value_error;
 
 /// Adds this file's classes and functions to the module.
@@ -17,11 +17,12 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Figures>()?;
     module.add_function(wrap_pyfunction!(measure, module)?)?;
     module.add_function(wrap_pyfunction!(quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(match_nearest, module)?)?;
     Ok(())
 }
 
-/// One stream to be measured. The array is kept, not copied: do not write to it until it has been measured.
+/// One stream to be measured. Arrays that nobody can write to are kept, others are copied.
 #[pyclass(frozen, module = "firsthand_edge._core")]
 pub(crate) struct Stream {
     #[pyo3(get)]
@@ -210,27 +211,22 @@ pub(crate) struct Figures {
     guarded: Py<Residuals>,
     #[pyo3(get)]
     streams: Py<PyMappingProxy>,
-    #[pyo3(get)]
-    tick: Column,
-    #[pyo3(get)]
-    reference_ns: Column,
-    #[pyo3(get)]
-    residual_ns: Column,
-    #[pyo3(get)]
-    guarded_ns: Column,
-    offsets: Py<PyDict>,
+    tick: Lazy,
+    reference_times: Lazy,
+    residual_series: Lazy,
+    /// None where it is the residual.
+    guarded_series: Option<Lazy>,
+    offsets: Vec<(String, Lazy)>,
 }
 
 impl Figures {
-    /// The figures of the core as Python sees them; columns are handed over, not copied.
+    /// The figures of the core as Python sees them.
     pub(crate) fn from_core(py: Python<'_>, figures: sync::Figures) -> PyResult<Self> {
-        let (streams, offsets) = (PyDict::new(py), PyDict::new(py));
-        for ((name, row), column) in figures.streams.iter().zip(figures.offsets) {
+        let streams = PyDict::new(py);
+        for (name, row) in &figures.streams {
             streams.set_item(name, Py::new(py, StreamFigures::from(row))?)?;
-            offsets.set_item(name, to_numpy(py, column))?;
         }
-        let residual_ns = to_numpy(py, figures.residual_series);
-        let guarded_ns = figures.guarded_series.map_or_else(|| residual_ns.clone_ref(py), |g| to_numpy(py, g));
+        let names = figures.streams.into_iter().map(|(name, _)| name);
         Ok(Self {
             reference: figures.reference,
             period_ns: figures.period,
@@ -243,20 +239,41 @@ impl Figures {
             residual: Py::new(py, Residuals::from(figures.residual))?,
             guarded: Py::new(py, Residuals::from(figures.guarded))?,
             streams: PyMappingProxy::new(py, streams.as_mapping()).unbind(),
-            tick: to_numpy(py, figures.tick),
-            reference_ns: to_numpy(py, figures.reference_times),
-            residual_ns,
-            guarded_ns,
-            offsets: offsets.unbind(),
+            tick: Lazy::new(sync::Column::Wide(figures.tick)),
+            reference_times: Lazy::new(sync::Column::Wide(figures.reference_times)),
+            residual_series: Lazy::new(figures.residual_series),
+            guarded_series: figures.guarded_series.map(Lazy::new),
+            offsets: names.zip(figures.offsets.into_iter().map(Lazy::new)).collect(),
         })
     }
 }
 
 #[pymethods]
 impl Figures {
+    #[getter]
+    fn tick(&self, py: Python<'_>) -> Column {
+        self.tick.get(py)
+    }
+
+    #[getter]
+    fn reference_ns(&self, py: Python<'_>) -> Column {
+        self.reference_times.get(py)
+    }
+
+    #[getter]
+    fn residual_ns(&self, py: Python<'_>) -> Column {
+        self.residual_series.get(py)
+    }
+
+    #[getter]
+    fn guarded_ns(&self, py: Python<'_>) -> Column {
+        self.guarded_series.as_ref().unwrap_or(&self.residual_series).get(py)
+    }
+
     /// Signed offsets of one stream to the ticks.
-    fn offset_ns<'py>(&self, py: Python<'py>, stream: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.offsets.bind(py).get_item(stream)?.ok_or_else(|| PyKeyError::new_err(stream.to_owned()))
+    fn offset_ns(&self, py: Python<'_>, stream: &str) -> PyResult<Column> {
+        let found = self.offsets.iter().find(|(name, _)| name == stream);
+        found.map(|(_, offsets)| offsets.get(py)).ok_or_else(|| PyKeyError::new_err(stream.to_owned()))
     }
 }
 
@@ -292,12 +309,23 @@ fn measure(
 /// The exact order statistic of a fraction.
 #[pyfunction]
 fn quantile(py: Python<'_>, values: PyReadonlyArray1<'_, i64>, num: i64, den: i64) -> PyResult<Option<i64>> {
-    let fraction = sync::quantile::fraction(num, den).map_err(value_error)?;
+    Ok(quantiles(py, values, vec![(num, den)])?.map(|ranked| ranked[0]))
+}
+
+/// Exact order statistics of several fractions.
+#[pyfunction]
+fn quantiles(
+    py: Python<'_>,
+    values: PyReadonlyArray1<'_, i64>,
+    fractions: Vec<(i64, i64)>,
+) -> PyResult<Option<Vec<i64>>> {
+    let fraction = |(num, den)| sync::quantile::fraction(num, den).map_err(value_error);
+    let fractions = fractions.into_iter().map(fraction).collect::<PyResult<Vec<_>>>()?;
     let values = contiguous(values);
     let values = values.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
     let values = values.as_slice()?;
     // As long as the column is long: other threads must not wait for that.
-    Ok(py.detach(|| sync::quantile(values, fraction)))
+    Ok(py.detach(|| sync::quantile::quantiles(values, &fractions)))
 }
 
 /// The positions (uint32) and the offsets (int64) of an as-of join.
@@ -316,7 +344,7 @@ fn match_nearest<'py>(
     let times = times.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
     let (reference, times) = (reference.as_slice()?, times.as_slice()?);
     // As long as the columns are long: other threads must not wait for that.
-    let joined = py.detach(|| sync::matching::nearest(reference, times, tolerance_ns));
+    let joined = py.detach(|| sync::join::nearest(reference, times, tolerance_ns));
     let (positions, offsets) = joined.map_err(value_error)?;
     Ok((positions.into_pyarray(py), offsets.into_pyarray(py)))
 }

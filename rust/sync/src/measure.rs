@@ -19,11 +19,13 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::by_time::Ticks;
+use crate::column::Column;
 use crate::error::SyncError;
-use crate::matching;
 use crate::order::{ABSENT, Ordered, order};
-use crate::quantile::{summary, summary_of_distances};
-use crate::residual::{self, Member, Residual, Residuals};
+use crate::reach::CHUNK;
+use crate::residual::{Member, Residual, Residuals, Series};
+use crate::row::Row;
 use crate::ticks::{self, Missing, Presence, Span};
 
 /// How a stream is judged (sync.md section 2).
@@ -189,12 +191,12 @@ pub struct Figures {
     pub tick: Vec<i64>,
     /// Times of the ticks, ns.
     pub reference_times: Vec<i64>,
-    /// R, ns, [`ABSENT`] where undefined.
-    pub residual_series: Vec<i64>,
+    /// R, ns, none where undefined.
+    pub residual_series: Column,
     /// G, ns, likewise; None where no uncertainty and no interpolated stream is there, so that G is R.
-    pub guarded_series: Option<Vec<i64>>,
-    /// Signed offsets to the ticks, ns, [`ABSENT`] without a match; by stream, in the order given.
-    pub offsets: Vec<Vec<i64>>,
+    pub guarded_series: Option<Column>,
+    /// Signed offsets to the ticks, ns, none without a match; by stream, in the order given.
+    pub offsets: Vec<Column>,
 }
 
 /// Measures required streams against the reference.
@@ -204,11 +206,66 @@ pub struct Figures {
 /// samples without a stamp, stamps more than 2^63 - 1 ns apart.
 pub fn measure(streams: &[Stream], settings: &Settings) -> Result<Figures, SyncError> {
     let reference = check(streams, settings)?;
-    let ordered: Vec<Ordered> = streams.iter().map(|s| order(s.times, s.trigger_index)).collect();
     let edges = settings.edges.map(|edges| order(edges, None));
-    check_stamps(streams, &ordered, settings, edges.as_ref())?;
+    // Streams nearly always come in order. So a stream is taken as it came and looked over while it is matched; one that
+    // turns out not to be in order is put in order, and all is begun again.
+    let mut ordered: Vec<Ordered> =
+        streams.iter().enumerate().map(|(at, s)| taken_up(s, reference == Some(at))).collect();
+    loop {
+        match attempt(streams, &ordered, settings, reference, edges.as_ref()) {
+            Ok((mut figures, judged)) => {
+                // The list that was made in order to be matched to is handed on; nobody needs it any more.
+                let present = edges.or_else(|| reference.map(|at| ordered.swap_remove(at)));
+                let present = present.map_or(Vec::new(), |ordered| ordered.times.into_owned());
+                figures.reference_times = cut(present, &judged);
+                return Ok(figures);
+            }
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::NotInOrder(at)) => ordered[at] = order(streams[at].times, streams[at].trigger_index),
+        }
+    }
+}
 
-    let present: &[i64] = match (&edges, reference) {
+/// Why an attempt ended.
+enum Stop {
+    Refused(SyncError),
+    /// The stream at this position must be put in order.
+    NotInOrder(usize),
+}
+
+impl From<SyncError> for Stop {
+    fn from(error: SyncError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// A stream in order, or as it came where matching looks it over.
+fn taken_up<'a>(stream: &Stream<'a>, is_reference: bool) -> Ordered<'a> {
+    if is_reference || stream.kind == Kind::Event || stream.trigger_index.is_some() {
+        order(stream.times, stream.trigger_index)
+    } else {
+        Ordered::as_it_came(stream.times)
+    }
+}
+
+/// The entries of `range`.
+fn cut(mut values: Vec<i64>, range: &Range<usize>) -> Vec<i64> {
+    values.truncate(range.end);
+    values.drain(..range.start.min(values.len()));
+    values
+}
+
+/// Measures streams that are supposed to be in order. Returns the positions of the ticks that are judged as well; their
+/// times are left for the caller to fill in.
+fn attempt(
+    streams: &[Stream],
+    ordered: &[Ordered],
+    settings: &Settings,
+    reference: Option<usize>,
+    edges: Option<&Ordered>,
+) -> Result<(Figures, Range<usize>), Stop> {
+    check_stamps(streams, ordered, settings, edges)?;
+    let present: &[i64] = match (edges, reference) {
         (Some(edges), _) => &edges.times,
         (None, Some(at)) => &ordered[at].times,
         (None, None) => &[],
@@ -220,175 +277,97 @@ pub fn measure(streams: &[Stream], settings: &Settings) -> Result<Figures, SyncE
     let numbers = ticks::numbers(present, period);
     let pulses = match reference {
         None => Some(numbers.as_slice()),
-        Some(at) => complete_index(&ordered[at]),
+        Some(at) => complete_index(&streams[at], &ordered[at]),
     };
-    let span = Span::of(&presences(streams, &ordered), period, settings.trim_max);
+    let span = Span::of(&presences(streams, ordered), period, settings.trim_max);
     let all = 0..present.len();
     let judged = span.map_or(all.end..all.end, |span| span.positions(present));
-    let plan = Plan { present, numbers: &numbers, pulses, judged: judged.clone(), period, span };
+    let ticks = Ticks::new(present, &judged, period);
+    let plan = Plan { present, numbers: &numbers, pulses, judged: judged.clone(), period, span, ticks };
 
-    let mut offsets = Vec::with_capacity(streams.len());
-    let mut figures = Vec::with_capacity(streams.len());
-    for (at, (stream, ordered)) in streams.iter().zip(&ordered).enumerate() {
-        let (column, row) = if reference == Some(at) {
-            reference_row(stream, ordered, &plan)
-        } else {
-            stream_row(stream, ordered, &plan)
-        };
-        offsets.push(column);
-        figures.push((stream.name.to_owned(), row));
+    let rows = streams.iter().zip(ordered).enumerate();
+    let mut rows: Vec<Row> = rows.map(|(at, (s, o))| Row::new(s, o, &plan, reference == Some(at))).collect();
+    let mut plain = Series::new(Residual::Plain, judged.len(), period);
+    let guard_differs = streams.iter().any(|s| s.kind != Kind::Event && (s.uncertainty > 0 || !in_plain(s.kind)));
+    let mut guarded = guard_differs.then(|| Series::new(Residual::Guarded, judged.len(), period));
+    for start in judged.clone().step_by(CHUNK) {
+        let range = start..(start + CHUNK).min(judged.end);
+        for (at, row) in rows.iter_mut().enumerate() {
+            row.chunk(&plan, range.clone()).map_err(|_| Stop::NotInOrder(at))?;
+        }
+        let members = members(streams, &rows);
+        let range = range.start - judged.start..range.end - judged.start;
+        plain.chunk(&members, range.clone());
+        if let Some(guarded) = &mut guarded {
+            guarded.chunk(&members, range);
+        }
+    }
+    for (at, row) in rows.iter_mut().enumerate() {
+        row.end().map_err(|_| Stop::NotInOrder(at))?;
     }
 
-    let tick = numbers[judged.clone()].to_vec();
-    let members: Vec<Member> = streams.iter().zip(&offsets).filter_map(|(s, column)| member(s, column)).collect();
-    let residual_series = residual::plain(&members, tick.len());
-    let residual = residual::summarise(&residual_series, &tick, settings.ceiling, &members, Residual::Plain);
-    let guard_differs = members.iter().any(|m| m.uncertainty > 0 || !m.in_plain);
-    let guarded_series = guard_differs.then(|| residual::guarded(&members, tick.len()));
-    let guarded = guarded_series.as_ref().map_or_else(
-        || residual.clone(),
-        |series| residual::summarise(series, &tick, settings.ceiling, &members, Residual::Guarded),
-    );
-    Ok(Figures {
+    let tick = &numbers[judged.clone()];
+    let members = members(streams, &rows);
+    let residual = plain.summarise(tick, settings.ceiling, &members);
+    let of_guarded = guarded.as_ref().map(|series| series.summarise(tick, settings.ceiling, &members));
+    let streams = streams.iter().zip(&rows).map(|(s, row)| (s.name.to_owned(), row.figures(&plan))).collect();
+    let figures = Figures {
         reference: settings.reference.to_owned(),
         period,
         start: span.map(|s| s.start),
         end: span.map(|s| s.end),
-        absent: Missing::of_reference(&tick).missing,
+        absent: Missing::of_reference(tick).missing,
         trimmed_start: judged.start,
         trimmed_end: present.len() - judged.end,
+        guarded: of_guarded.unwrap_or_else(|| residual.clone()),
         residual,
-        guarded,
-        streams: figures,
-        reference_times: present[judged].to_vec(),
-        tick,
-        residual_series,
-        guarded_series,
-        offsets,
-    })
+        streams,
+        reference_times: Vec::new(),
+        residual_series: plain.into_column(),
+        guarded_series: guarded.map(Series::into_column),
+        offsets: rows.into_iter().map(Row::into_column).collect(),
+        tick: cut(numbers, &judged),
+    };
+    Ok((figures, judged))
 }
 
 /// The ticks and which of them are judged.
-struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     /// Times of the present ticks.
-    present: &'a [i64],
+    pub(crate) present: &'a [i64],
     /// Their numbers.
-    numbers: &'a [i64],
+    pub(crate) numbers: &'a [i64],
     /// Their pulse numbers, where the reference has them.
-    pulses: Option<&'a [i64]>,
+    pub(crate) pulses: Option<&'a [i64]>,
     /// Positions of those in the span.
-    judged: Range<usize>,
-    period: i64,
-    span: Option<Span>,
+    pub(crate) judged: Range<usize>,
+    pub(crate) period: i64,
+    pub(crate) span: Option<Span>,
+    pub(crate) ticks: Ticks<'a>,
 }
 
-/// The column and the row of the reference stream: matched at every present tick, missing where a number is absent.
-fn reference_row(stream: &Stream, ordered: &Ordered, plan: &Plan) -> (Vec<i64>, StreamFigures) {
-    let matched = plan.judged.len();
-    let at_zero = (matched > 0).then_some(0);
-    let row = StreamFigures {
-        missing: Missing::of_reference(&plan.numbers[plan.judged.clone()]),
-        matched,
-        trimmed: plan.present.len() - matched,
-        offset_median: at_zero,
-        offset_p99_abs: at_zero,
-        offset_max_abs: at_zero,
-        ..row_of(stream, ordered)
-    };
-    (vec![0; matched], row)
-}
-
-/// The column and the row of any other stream.
-fn stream_row(stream: &Stream, ordered: &Ordered, plan: &Plan) -> (Vec<i64>, StreamFigures) {
-    let numbers = &plan.numbers[plan.judged.clone()];
-    let mut row = row_of(stream, ordered);
-    let mut column = vec![ABSENT; numbers.len()];
-    match stream.kind {
-        Kind::Event => return (column, row),
-        Kind::Triggered => match_triggered(ordered, plan, &mut column, &mut row),
-        Kind::Sampled | Kind::Interpolated => {
-            let ticks = &plan.present[plan.judged.clone()];
-            let nominal = || stream.period.unwrap_or_else(|| ticks::median_step(&ordered.times));
-            row.matched = if stream.kind == Kind::Sampled {
-                matching::sampled(ticks, &ordered.times, nominal(), &mut column)
-            } else {
-                let max_gap = stream.max_gap.unwrap_or_else(|| nominal().saturating_mul(2));
-                matching::interpolated(ticks, &ordered.times, max_gap, &mut column)
-            };
-        }
-    }
-    if row.decimate > 1 {
-        row.phase = stream.phase.unwrap_or_else(|| ticks::phase_of_most(numbers, &column, row.decimate));
-    }
-    row.missing = if row.decimate == 1 && row.matched == numbers.len() {
-        Missing { expected: numbers.len() as i64, ..Missing::default() }
-    } else {
-        Missing::of_stream(numbers, &column, row.decimate, row.phase)
-    };
-    if stream.kind != Kind::Interpolated {
-        offset_statistics(&column, &mut row);
-    }
-    (column, row)
-}
-
-/// Matches a triggered stream by index where both sides have one, else by time, and accounts for every sample.
-fn match_triggered(ordered: &Ordered, plan: &Plan, column: &mut [i64], row: &mut StreamFigures) {
-    let stamps = ordered.times.as_ref();
-    let inside = plan.span.map_or(0..0, |span| span.positions(stamps));
-    let judged = plan.judged.clone();
-    let taken = match (complete_index(ordered), plan.pulses) {
-        (Some(index), Some(pulses)) => matching::by_index(plan.present, pulses, judged, stamps, index, &inside, column),
-        _ => matching::by_time(plan.present, judged, stamps, &inside, plan.period, column),
-    };
-    row.matched = taken.matched;
-    row.extra = inside.len() - taken.inside;
-    row.trimmed = stamps.len() - taken.matched - row.extra;
-}
-
-/// Order statistics of the offsets that are there.
-fn offset_statistics(column: &[i64], row: &mut StreamFigures) {
-    row.offset_median = summary(column, [(1, 2)]).map(|offsets| offsets.ranked[0]);
-    let distances = summary_of_distances(column, [(99, 100)]);
-    row.offset_p99_abs = distances.map(|distances| distances.ranked[0]);
-    row.offset_max_abs = distances.map(|distances| distances.most);
-}
-
-/// The row of a stream with nothing matched.
-fn row_of(stream: &Stream, ordered: &Ordered) -> StreamFigures {
-    StreamFigures {
-        kind: stream.kind,
-        samples: stream.times.len(),
-        missing: Missing::default(),
-        matched: 0,
-        extra: 0,
-        trimmed: 0,
-        duplicate: ordered.duplicate,
-        backwards: ordered.backwards,
-        decimate: if stream.kind == Kind::Triggered { stream.decimate } else { 1 },
-        phase: 0,
-        first: ordered.times.first().copied(),
-        last: ordered.times.last().copied(),
-        uncertainty: stream.uncertainty,
-        offset_median: None,
-        offset_p99_abs: None,
-        offset_max_abs: None,
-    }
-}
-
-/// A stream's part in the residuals; None for events.
-fn member<'a>(stream: &Stream<'a>, offsets: &'a [i64]) -> Option<Member<'a>> {
-    (stream.kind != Kind::Event).then_some(Member {
+/// The streams' parts in the residuals; events have none.
+fn members<'a>(streams: &[Stream<'a>], rows: &'a [Row]) -> Vec<Member<'a>> {
+    let judged = streams.iter().zip(rows).filter(|(stream, _)| stream.kind != Kind::Event);
+    let member = |(stream, row): (&Stream<'a>, &'a Row)| Member {
         name: stream.name,
-        offsets,
-        in_plain: stream.kind != Kind::Interpolated,
+        offsets: row.offsets(),
+        in_plain: in_plain(stream.kind),
         uncertainty: stream.uncertainty,
         clock: stream.clock,
-    })
+    };
+    judged.map(member).collect()
 }
 
-/// The trigger indices, where every sample has one.
-fn complete_index<'a>(ordered: &'a Ordered) -> Option<&'a [i64]> {
-    ordered.index.as_deref().filter(|index| !index.contains(&ABSENT))
+/// Whether streams of this kind are members of `S_k`.
+fn in_plain(kind: Kind) -> bool {
+    kind != Kind::Interpolated
+}
+
+/// The trigger indices of the distinct stamps, where every sample has one, the repeated ones too.
+pub(crate) fn complete_index<'a>(stream: &Stream, ordered: &'a Ordered) -> Option<&'a [i64]> {
+    let complete = stream.trigger_index.is_some_and(|index| !index.contains(&ABSENT));
+    ordered.index.as_deref().filter(|_| complete)
 }
 
 /// First and last samples of the streams that have a say in the span.

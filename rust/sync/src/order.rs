@@ -4,13 +4,15 @@
 
 use std::borrow::Cow;
 
+use crate::simd::kernel;
+
 /// The int64 that stands for "there is none" in every column of times and indices.
 pub const ABSENT: i64 = i64::MIN;
 
 /// How many neighbouring stamps are compared before the outcome is looked at.
 const STRIDE: usize = 256;
 
-/// One stream in order of time.
+/// One stream in order of time, or as it came where nobody has looked yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ordered<'a> {
     /// Distinct stamps, strictly increasing, int64 ns.
@@ -33,20 +35,34 @@ pub fn order<'a>(times: &'a [i64], index: Option<&'a [i64]>) -> Ordered<'a> {
     without_repeats(times, index, first_fall).unwrap_or_else(|| sorted(times, index))
 }
 
-/// The first position after `from` whose stamp is not above the one before it.
-fn next_fall(times: &[i64], from: usize) -> Option<usize> {
+impl<'a> Ordered<'a> {
+    /// The stream as it came. A [`Watch`] must find out whether it is in order.
+    pub(crate) fn as_it_came(times: &'a [i64]) -> Self {
+        Self { times: Cow::Borrowed(times), index: None, backwards: 0, duplicate: 0 }
+    }
+}
+
+kernel! {
+    /// The first position after `from` whose stamp is not above the one before it.
+    fn next_fall(times: &[i64], from: usize) -> Option<usize> {
+        next_fall_before(times, from, times.len())
+    }
+}
+
+/// As [`next_fall`], of positions below `to`.
+#[inline(always)]
+fn next_fall_before(times: &[i64], from: usize, to: usize) -> Option<usize> {
     let mut at = from;
-    while at + 1 < times.len() {
-        let end = (at + STRIDE).min(times.len() - 1);
+    while at + 1 < to {
+        let end = (at + STRIDE).min(to - 1);
         let (before, after) = (&times[at..end], &times[at + 1..=end]);
-        // Sums and bit operations only, so that it vectorises on every processor: int64 comparisons do not on SSE2.
-        // The sign of `falls` tells, unless the difference overflowed, which needs a stamp beyond 2^62.
-        let (mut falls, mut far) = (0_i64, times[at] ^ (times[at] << 1));
+        // A step less one has an upper bit unless it is from 1 to 2^40 ns (18 minutes). So few of such steps go round int64
+        // at most once, and then the last stamp is below the first. Bit operations vectorise on every processor.
+        let mut upper = 0_i64;
         for (a, b) in before.iter().zip(after) {
-            falls |= b.wrapping_sub(*a).wrapping_sub(1);
-            far |= b ^ (b << 1);
+            upper |= b.wrapping_sub(*a).wrapping_sub(1);
         }
-        if (falls | far) < 0
+        if (upper >> 40 != 0 || times[end] < times[at])
             && let Some(fall) = before.iter().zip(after).position(|(a, b)| b <= a)
         {
             return Some(at + 1 + fall);
@@ -54,6 +70,67 @@ fn next_fall(times: &[i64], from: usize) -> Option<usize> {
         at = end;
     }
     None
+}
+
+/// Looks a stream over while it is used, so that it goes through memory once: is it in order, and where does it repeat
+/// itself?
+#[derive(Debug, Clone)]
+pub(crate) struct Watch {
+    /// Every stamp below this position is in order.
+    seen: usize,
+    /// Positions of the further samples of an equal stamp.
+    repeats: Vec<usize>,
+    most_repeats: usize,
+}
+
+/// A stream is not in order, or repeats itself so much that it is better put in order first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotInOrder;
+
+impl Watch {
+    /// Nothing seen yet of a stream of so many samples.
+    pub(crate) fn new(samples: usize) -> Self {
+        Self { seen: 0, repeats: Vec::new(), most_repeats: 16 + samples / 64 }
+    }
+
+    /// Looks at every stamp below `to`.
+    #[inline(always)]
+    pub(crate) fn look(&mut self, times: &[i64], to: usize) -> Result<(), NotInOrder> {
+        let mut at = self.seen.saturating_sub(1);
+        while let Some(fall) = next_fall_before(times, at, to) {
+            if times[fall] < times[fall - 1] || self.repeats.len() == self.most_repeats {
+                return Err(NotInOrder);
+            }
+            self.repeats.push(fall);
+            at = fall;
+        }
+        self.seen = self.seen.max(to);
+        Ok(())
+    }
+
+    /// Looks at every stamp.
+    pub(crate) fn look_wide(&mut self, times: &[i64]) -> Result<(), NotInOrder> {
+        look_at_all(self, times)
+    }
+
+    /// Takes note that the stamps `from..to` are known to rise.
+    #[inline(always)]
+    pub(crate) fn rises(&mut self, from: usize, to: usize) {
+        if from < self.seen {
+            self.seen = self.seen.max(to);
+        }
+    }
+
+    /// Where the stream repeats itself, of what was seen.
+    pub(crate) fn repeats(&self) -> &[usize] {
+        &self.repeats
+    }
+}
+
+kernel! {
+    fn look_at_all(watch: &mut Watch, times: &[i64]) -> Result<(), NotInOrder> {
+        watch.look(times, times.len())
+    }
 }
 
 /// Leaves out repeats of stamps that are in order; None where they are not in order.
@@ -141,6 +218,30 @@ mod tests {
         assert_eq!((o.backwards, o.duplicate), (2, 2));
         let o = order(&[3, 3, 4], Some(&[1, 2, 3]));
         assert_eq!(o.index.as_deref(), Some(&[1, 3][..]));
+    }
+
+    #[test]
+    fn a_watch_sees_what_order_sees() {
+        let mut times: Vec<i64> = (0..2000).map(|i| i * 5).collect();
+        for at in [1, 300, 301, 1999] {
+            times[at] = times[at - 1];
+        }
+        for steps in [&[2000][..], &[1, 2, 255, 300, 301, 302, 1999, 2000], &[600, 400, 2000]] {
+            let mut watch = Watch::new(times.len());
+            assert!(steps.iter().all(|&to| watch.look(&times, to).is_ok()));
+            assert_eq!(watch.repeats(), [1, 300, 301, 1999], "{steps:?}");
+        }
+        let mut watch = Watch::new(times.len());
+        watch.rises(3, 9); // not joined to anything seen
+        assert!(watch.look(&times, 3).is_ok());
+        watch.rises(2, 290);
+        assert!(watch.look(&times, 2000).is_ok());
+        assert_eq!(watch.repeats(), [1, 300, 301, 1999]);
+        times[1500] = 3;
+        let mut watch = Watch::new(times.len());
+        assert!(watch.look(&times, 1500).is_ok());
+        assert_eq!(watch.look(&times, 1501), Err(NotInOrder));
+        assert_eq!(Watch::new(700).look(&[4; 700], 700), Err(NotInOrder));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::error::SyncError;
 use crate::order::ABSENT;
+use crate::simd::kernel;
 
 /// Up to this many values are sorted; a histogram pays only beyond.
 const FEW: usize = 512;
@@ -44,102 +45,122 @@ pub struct Summary<const N: usize> {
 
 /// Several order statistics of the values of a column at once; [`ABSENT`] entries are left out. None of nothing.
 pub fn summary<const N: usize>(values: &[i64], fractions: [Fraction; N]) -> Option<Summary<N>> {
-    summarise(values, |v| v, fractions)
+    let mut ranked = [0; N];
+    let (count, most) = ranked_into(values, &fractions, &mut ranked)?;
+    Some(Summary { count, most, ranked })
 }
 
 /// As [`summary`], of the absolute values.
 pub fn summary_of_distances<const N: usize>(values: &[i64], fractions: [Fraction; N]) -> Option<Summary<N>> {
-    summarise(values, i64::wrapping_abs, fractions) // ABSENT stays what it is
+    let distances: Vec<i64> = values.iter().map(|v| v.wrapping_abs()).collect(); // ABSENT stays what it is
+    summary(&distances, fractions)
+}
+
+/// As [`summary`], of as many fractions as there are.
+pub fn quantiles(values: &[i64], fractions: &[Fraction]) -> Option<Vec<i64>> {
+    let mut ranked = vec![0; fractions.len()];
+    ranked_into(values, fractions, &mut ranked).map(|_| ranked)
 }
 
 /// Position, from 0, of a quantile among `n > 0` values in order.
-fn rank(n: usize, (num, den): Fraction) -> usize {
+pub(crate) fn rank(n: usize, (num, den): Fraction) -> usize {
     let rank = (n as u128 * u128::from(num)).div_ceil(u128::from(den.max(1)));
     (rank.max(1) - 1).min(n as u128 - 1) as usize
 }
 
-/// `key` maps [`ABSENT`], and nothing else, to itself.
-fn summarise<const N: usize>(
-    values: &[i64],
-    key: impl Fn(i64) -> i64 + Copy,
-    fractions: [Fraction; N],
-) -> Option<Summary<N>> {
+/// Fills in the order statistics and returns how many values there are and the largest; None of nothing.
+fn ranked_into(values: &[i64], fractions: &[Fraction], ranked: &mut [i64]) -> Option<(usize, i64)> {
     if values.len() <= FEW {
-        let mut few: Vec<i64> = values.iter().filter(|v| **v != ABSENT).map(|v| key(*v)).collect();
+        let mut few: Vec<i64> = values.iter().copied().filter(|v| *v != ABSENT).collect();
         few.sort_unstable();
-        let most = *few.last()?;
-        let ranked = fractions.map(|fraction| few[rank(few.len(), fraction)]);
-        return Some(Summary { count: few.len(), most, ranked });
+        for (ranked, &fraction) in ranked.iter_mut().zip(fractions) {
+            *ranked = few.get(rank(few.len().max(1), fraction)).copied()?;
+        }
+        return few.last().map(|most| (few.len(), *most));
     }
-    let (least, most) = extremes(values, key)?;
-    let histogram = Histogram::of(values, key, least, most);
-    let count = values.len() - histogram.counts[BINS];
-    let ranked = histogram.ranked(values, key, fractions.map(|fraction| rank(count, fraction)));
-    Some(Summary { count, most, ranked })
+    let (least, most) = extremes(values)?;
+    let bins = Bins { least, shift: (u64::BITS - most.abs_diff(least).leading_zeros()).saturating_sub(BINS.ilog2()) };
+    let mut counts = [0_usize; BINS + 1];
+    count(values, bins, &mut counts);
+    let count = values.len() - counts[BINS];
+    let places: Vec<(usize, usize)> = fractions.iter().map(|&fraction| place(&counts, rank(count, fraction))).collect();
+    let mut inside = vec![Vec::new(); fractions.len()];
+    collect(values, bins, &places, &mut inside);
+    for ((ranked, inside), (_, place)) in ranked.iter_mut().zip(&mut inside).zip(places) {
+        let last = inside.len().checked_sub(1)?;
+        *ranked = *inside.select_nth_unstable(place.min(last)).1;
+    }
+    Some((count, most))
 }
 
-/// Least and most of the keys that are there.
-fn extremes(values: &[i64], key: impl Fn(i64) -> i64) -> Option<(i64, i64)> {
-    // ABSENT is below all and, less one, above all.
-    let (mut least_less_one, mut most) = (i64::MAX, ABSENT);
-    for &v in values {
-        most = most.max(key(v));
-        least_less_one = least_less_one.min(key(v).wrapping_sub(1));
+kernel! {
+    /// Least and most of the values that are there.
+    fn extremes(values: &[i64]) -> Option<(i64, i64)> {
+        // ABSENT is below all and, less one, above all.
+        let (mut least_less_one, mut most) = (i64::MAX, ABSENT);
+        for &v in values {
+            most = most.max(v);
+            least_less_one = least_less_one.min(v.wrapping_sub(1));
+        }
+        (most != ABSENT).then(|| (least_less_one.wrapping_add(1), most))
     }
-    (most != ABSENT).then(|| (least_less_one.wrapping_add(1), most))
 }
 
-/// How many values lie in each of many equal bins between the least and the most.
-struct Histogram {
+/// Equal bins between the least and the most; what is absent has the bin after them.
+#[derive(Clone, Copy)]
+struct Bins {
     least: i64,
     shift: u32,
-    counts: [usize; BINS + 1],
 }
 
-impl Histogram {
-    fn of(values: &[i64], key: impl Fn(i64) -> i64, least: i64, most: i64) -> Self {
-        let shift = (u64::BITS - most.abs_diff(least).leading_zeros()).saturating_sub(BINS.ilog2());
-        let mut histogram = Self { least, shift, counts: [0; BINS + 1] };
-        for &v in values {
-            histogram.counts[histogram.bin(key(v))] += 1;
-        }
-        histogram
+impl Bins {
+    #[inline(always)]
+    fn of(self, value: i64) -> usize {
+        // What is absent is below the least, so far above all bins as an unsigned distance, or it is masked to be.
+        let absent = -i64::from(value == ABSENT);
+        let bin = ((value.wrapping_sub(self.least) as u64) >> self.shift) as i64 | absent;
+        (bin as u64).min(BINS as u64) as usize
     }
+}
 
-    #[inline]
-    fn bin(&self, key: i64) -> usize {
-        let distance = key.wrapping_sub(self.least) as u64;
-        if key == ABSENT { BINS } else { ((distance >> self.shift) as usize).min(BINS) }
-    }
-
-    /// The values of these ranks (from 0): looks only into the bins that hold one.
-    fn ranked<const N: usize>(&self, values: &[i64], key: impl Fn(i64) -> i64, ranks: [usize; N]) -> [i64; N] {
-        let places = ranks.map(|rank| self.place(rank));
-        let mut wanted = [false; BINS + 1];
-        for (bin, _) in places {
-            wanted[bin] = true;
-        }
-        let mut inside: Vec<i64> = values.iter().map(|v| key(*v)).filter(|key| wanted[self.bin(*key)]).collect();
-        inside.sort_unstable(); // a few in a thousand; bins are in order of value, so whole bins stay together
-        let mut before = [0; BINS + 1];
-        let mut sum = 0;
-        for bin in 0..=BINS {
-            before[bin] = sum;
-            sum += if wanted[bin] { self.counts[bin] } else { 0 };
-        }
-        places.map(|(bin, place)| inside.get(before[bin] + place).copied().unwrap_or(ABSENT))
-    }
-
-    /// The bin that holds a rank, and the rank among the values of that bin.
-    fn place(&self, rank: usize) -> (usize, usize) {
-        let mut below = 0;
-        for (bin, &count) in self.counts[..BINS].iter().enumerate() {
-            if rank < below + count {
-                return (bin, rank - below);
+kernel! {
+    /// How many values lie in each bin.
+    fn count(values: &[i64], bins: Bins, counts: &mut [usize; BINS + 1]) {
+        let mut places = [0_u16; 64];
+        for values in values.chunks(64) {
+            // First all places, which vectorises, then the counting, which does not.
+            for (place, &v) in places.iter_mut().zip(values) {
+                *place = bins.of(v) as u16;
             }
-            below += count;
+            for &place in &places[..values.len()] {
+                counts[usize::from(place).min(BINS)] += 1;
+            }
         }
-        (BINS, 0)
+    }
+}
+
+/// The bin that holds a rank, and the rank among the values of that bin.
+fn place(counts: &[usize; BINS + 1], rank: usize) -> (usize, usize) {
+    let mut below = 0;
+    for (bin, &count) in counts[..BINS].iter().enumerate() {
+        if rank < below + count {
+            return (bin, rank - below);
+        }
+        below += count;
+    }
+    (BINS, 0)
+}
+
+kernel! {
+    /// The values of the bins that hold a rank.
+    fn collect(values: &[i64], bins: Bins, places: &[(usize, usize)], inside: &mut [Vec<i64>]) {
+        for values in values.chunks(32) {
+            for ((bin, _), inside) in places.iter().zip(&mut *inside) {
+                if values.iter().fold(false, |any, &v| any | (bins.of(v) == *bin)) {
+                    inside.extend(values.iter().copied().filter(|&v| bins.of(v) == *bin));
+                }
+            }
+        }
     }
 }
 

@@ -1,64 +1,70 @@
 //! How far apart streams are at many ticks at once.
 //!
-//! Offsets are within half a period and so fit into 32 bits, of which every processor compares four at once; int64 it
-//! compares one by one. What does not fit is found out, and left to whoever asked.
+//! All of it is in 32 bits, of which every processor compares four at once and AVX2 eight; that is why columns are narrow.
 
-use crate::order::ABSENT;
+use crate::column::{NARROW, NONE};
 
 /// Ticks that are worked on at once, so that all columns stay in the first cache.
-pub const CHUNK: usize = 512;
+pub(crate) const CHUNK: usize = 512;
 
-/// Offsets and uncertainties below this (0.5 s) are taken: sums and differences of two of each then fit.
-pub const LIMIT: i64 = 1 << 29;
+/// Added to what is earliest, so that as an unsigned number it is the larger the later, and none is the largest.
+const BIAS: i32 = 1 << 30;
 
-/// Where there is none, in columns of 32 bits.
-const NONE: i32 = i32::MIN;
-
-/// The streams so far: the latest offset plus u, the earliest less u, and how many there are, at a chunk of ticks.
-pub struct Reach {
-    /// [`NONE`] without a stream.
+/// The streams so far, at a chunk of ticks.
+///
+/// Offsets and uncertainties are below [`NARROW`]. So an offset plus u lies above, and one less u plus [`BIAS`] below,
+/// whatever [`NONE`] becomes in the same sums: no entry needs to be asked whether it is there.
+pub(crate) struct Reach {
+    /// The latest offset plus u; far below all offsets without a stream.
     high: [i32; CHUNK],
-    /// The largest number without a stream.
-    low: [i32; CHUNK],
+    /// The earliest offset less u, with the bias; far above without a stream.
+    low: [u32; CHUNK],
     streams: [i32; CHUNK],
 }
 
 impl Reach {
     /// No streams yet.
-    pub fn nowhere() -> Self {
-        Self { high: [NONE; CHUNK], low: [i32::MAX; CHUNK], streams: [0; CHUNK] }
+    #[inline(always)]
+    pub(crate) fn nowhere() -> Self {
+        Self { high: [NONE; CHUNK], low: [u32::MAX; CHUNK], streams: [0; CHUNK] }
     }
 
-    /// Takes in a stream by its offsets in ns ([`ABSENT`] where it has none), each reaching `uncertainty` (0 or more)
-    /// to either side. Returns whether all fitted; if not, nothing can be said of this chunk.
+    /// Takes in a stream by its offsets in ns, each reaching `uncertainty` (0 or more) to either side. Returns whether
+    /// that is small enough; if not, nothing can be said of this chunk.
     #[must_use]
-    pub fn join(&mut self, offsets: &[i64], uncertainty: i64) -> bool {
-        if uncertainty >= LIMIT {
+    #[inline(always)]
+    pub(crate) fn join(&mut self, offsets: &[i32], uncertainty: i64) -> bool {
+        if uncertainty >= NARROW {
             return false;
         }
         let u = uncertainty as i32;
-        let n = offsets.len().min(CHUNK);
-        // First apart into halves of 32 bits, then on with these alone: that vectorises four abreast.
-        let (mut upper, mut lower) = ([0_i32; CHUNK], [0_i32; CHUNK]);
-        for ((upper, lower), &offset) in upper.iter_mut().zip(&mut lower).zip(offsets) {
-            (*upper, *lower) = ((offset >> 32) as i32, offset as i32);
+        let columns = self.high.iter_mut().zip(&mut self.low).zip(&mut self.streams);
+        for (((high, low), streams), &offset) in columns.zip(offsets) {
+            *high = (*high).max(offset.wrapping_add(u));
+            *low = (*low).min(offset.wrapping_sub(u).wrapping_add(BIAS) as u32);
+            *streams += i32::from(offset != NONE);
         }
-        let mut beyond = 0;
-        let columns = self.high[..n].iter_mut().zip(&mut self.low[..n]).zip(&mut self.streams[..n]);
-        for (((high, low), streams), (&upper, &lower)) in columns.zip(upper.iter().zip(&lower)) {
-            // The upper half of ABSENT is as no other's that fits; else it is all sign. Masks, not branches.
-            let absent = -i32::from(upper == (ABSENT >> 32) as i32);
-            let cut_off = (upper ^ (lower >> 31)) | (lower.wrapping_add(LIMIT as i32) & !(2 * LIMIT as i32 - 1));
-            beyond |= (cut_off & !absent) | (lower & absent);
-            *high = (*high).max((lower.wrapping_add(u) & !absent) | (NONE & absent));
-            *low = (*low).min((lower.wrapping_sub(u) & !absent) | (i32::MAX & absent));
-            *streams += absent + 1;
+        true
+    }
+
+    /// Takes in a stream with a sample at every tick itself, as the reference is.
+    #[must_use]
+    #[inline(always)]
+    pub(crate) fn join_zero(&mut self, uncertainty: i64) -> bool {
+        if uncertainty >= NARROW {
+            return false;
         }
-        beyond == 0
+        let u = uncertainty as i32;
+        for ((high, low), streams) in self.high.iter_mut().zip(&mut self.low).zip(&mut self.streams) {
+            (*high, *low) = ((*high).max(u), (*low).min((BIAS - u) as u32));
+            *streams += 1;
+        }
+        true
     }
 
     /// Takes in all streams of another.
-    pub fn absorb(&mut self, other: &Self) {
+    #[inline(always)]
+    pub(crate) fn absorb(&mut self, other: &Self) {
         for i in 0..CHUNK {
             self.high[i] = self.high[i].max(other.high[i]);
             self.low[i] = self.low[i].min(other.low[i]);
@@ -68,39 +74,40 @@ impl Reach {
 
     /// The difference between its latest and its earliest stream, for each of `worst` where that is more and there are
     /// two streams.
-    pub fn spread(&self, worst: &mut Worst) {
+    #[inline(always)]
+    pub(crate) fn spread(&self, worst: &mut Worst) {
         for i in 0..CHUNK {
-            let apart = self.high[i].wrapping_sub(self.low[i]);
-            worst.0[i] = worst.0[i].max(if self.streams[i] > 1 { apart } else { NONE });
+            let two = -i32::from(self.streams[i] > 1);
+            worst.0[i] = worst.0[i].max((apart(self.high[i], self.low[i]) & two) | (NONE & !two));
         }
     }
 
     /// The largest difference between one of its streams and one of the other's, either way, for each of `worst` where
     /// that is more and there is such a pair.
-    pub fn meet(&self, other: &Self, worst: &mut Worst) {
+    #[inline(always)]
+    pub(crate) fn meet(&self, other: &Self, worst: &mut Worst) {
         for i in 0..CHUNK {
-            let up = self.high[i].wrapping_sub(other.low[i]);
-            let down = other.high[i].wrapping_sub(self.low[i]);
-            let pair = self.high[i] != NONE && other.high[i] != NONE;
-            worst.0[i] = worst.0[i].max(if pair { up.max(down) } else { NONE });
+            let widest = apart(self.high[i], other.low[i]).max(apart(other.high[i], self.low[i]));
+            let pair = -i32::from(self.streams[i].min(other.streams[i]) > 0);
+            worst.0[i] = worst.0[i].max((widest & pair) | (NONE & !pair));
         }
     }
 }
 
-/// The largest difference so far at a chunk of ticks.
-pub struct Worst([i32; CHUNK]);
+/// From the earliest to the latest, both of which are there.
+#[inline(always)]
+fn apart(high: i32, low: u32) -> i32 {
+    high.wrapping_sub((low as i32).wrapping_sub(BIAS))
+}
+
+/// The largest difference so far at a chunk of ticks, ns; [`NONE`] where nothing was compared.
+pub(crate) struct Worst(pub(crate) [i32; CHUNK]);
 
 impl Worst {
     /// Nothing compared yet.
-    pub fn none() -> Self {
+    #[inline(always)]
+    pub(crate) fn none() -> Self {
         Self([NONE; CHUNK])
-    }
-
-    /// As int64 ns, [`ABSENT`] where nothing was compared.
-    pub fn write(&self, out: &mut [i64]) {
-        for (out, &worst) in out.iter_mut().zip(&self.0) {
-            *out = if worst == NONE { ABSENT } else { i64::from(worst) };
-        }
     }
 }
 
@@ -109,23 +116,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_found_out() {
-        for fits in [0, LIMIT - 1, -LIMIT, ABSENT] {
-            assert!(Reach::nowhere().join(&[1, fits], LIMIT - 1), "{fits}");
-        }
-        for too_far in [LIMIT, -LIMIT - 1, i64::MAX, ABSENT + 1, ABSENT + LIMIT, 1 << 32, -(1 << 32)] {
-            assert!(!Reach::nowhere().join(&[1, too_far], 0), "{too_far}");
-        }
-        assert!(!Reach::nowhere().join(&[1], LIMIT));
+    fn the_extremes_fit() {
+        let (mut one, mut other, mut worst) = (Reach::nowhere(), Reach::nowhere(), Worst::none());
+        let far = NARROW as i32 - 1;
+        assert!(one.join(&[far, NONE], far.into()) && other.join(&[-far, 5], far.into()));
+        one.meet(&other, &mut worst);
+        assert_eq!(worst.0[..2], [4 * far, NONE]);
+        assert!(!Reach::nowhere().join(&[1], NARROW));
+        assert!(!Reach::nowhere().join_zero(NARROW));
     }
 
     #[test]
-    fn the_extremes_fit() {
-        let (mut one, mut other, mut worst) = (Reach::nowhere(), Reach::nowhere(), Worst::none());
-        assert!(one.join(&[LIMIT - 1, ABSENT], LIMIT - 1) && other.join(&[-LIMIT, 5], LIMIT - 1));
-        one.meet(&other, &mut worst);
-        let mut out = [7; 2];
-        worst.write(&mut out);
-        assert_eq!(out, [4 * LIMIT - 3, ABSENT]);
+    fn the_reference_is_a_stream_of_zeros() {
+        let (mut zeros, mut reference) = (Reach::nowhere(), Reach::nowhere());
+        assert!(zeros.join(&[0; CHUNK], 7) && reference.join_zero(7));
+        assert!(zeros.join(&[9, NONE, -30], 0) && reference.join(&[9, NONE, -30], 0));
+        let (mut a, mut b) = (Worst::none(), Worst::none());
+        zeros.spread(&mut a);
+        reference.spread(&mut b);
+        assert_eq!((a.0, a.0[..4].to_vec()), (b.0, vec![16, NONE, 37, NONE]));
     }
 }

@@ -2,17 +2,20 @@
 
 use std::ops::Range;
 
+use crate::column::Column;
 use crate::order::ABSENT;
 use crate::quantile::{Summary, summary};
-use crate::reach::{CHUNK, Reach, Worst};
+use crate::reach::{Reach, Worst};
+use crate::simd::kernel;
+use crate::tally::{Ranked, Tally};
 
 /// One stream's part in the residuals.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'a> {
     /// The stream.
     pub name: &'a str,
-    /// Offsets to the ticks in ns, [`ABSENT`] where it has no match.
-    pub offsets: &'a [i64],
+    /// Offsets to the ticks in ns, none where it has no match.
+    pub offsets: &'a Column,
     /// Triggered or sampled: a member of `S_k`. Others (interpolated) join the guarded residual only.
     pub in_plain: bool,
     /// The uncertainty `u` of its stamps, ns, from 0 to 2^60.
@@ -55,60 +58,118 @@ pub struct Residuals {
     pub worst_pair: Option<(String, String)>,
 }
 
-/// `R` of every tick: max - min over the members of `S_k`, [`ABSENT`] where there are fewer than two.
-pub fn plain(members: &[Member], ticks: usize) -> Vec<i64> {
-    let plain: Vec<&Member> = members.iter().filter(|m| m.in_plain).collect();
-    by_chunks(members, ticks, Residual::Plain, |range, worst| {
-        let mut all = Reach::nowhere();
-        let fits = plain.iter().all(|m| all.join(&m.offsets[range.clone()], 0));
-        all.spread(worst);
-        fits
-    })
+/// One residual of all ticks, made chunk by chunk while the offsets are in the cache.
+#[derive(Debug, Clone)]
+pub struct Series {
+    which: Residual,
+    values: Column,
+    tally: Tally,
 }
 
-/// `G` of every tick: the largest `|t_i - t_j| + u_i + u_j`, without the u of two streams of one clock map.
-///
-/// [`ABSENT`] where there are fewer than two members; saturates at 2^63 - 1.
-pub fn guarded(members: &[Member], ticks: usize) -> Vec<i64> {
-    let clocks = by_clock(members);
-    by_chunks(members, ticks, Residual::Guarded, |range, worst| {
+impl Series {
+    /// Of `ticks` ticks that are about `period` ns apart.
+    pub fn new(which: Residual, ticks: usize, period: i64) -> Self {
+        let values = Column::Narrow(Vec::with_capacity(ticks));
+        Self { which, values, tally: Tally::new(period.saturating_mul(2)) }
+    }
+
+    /// Goes on with the ticks of `range`: at most `CHUNK` of them, of which every member has its offset.
+    ///
+    /// `R` is max - min over the members of `S_k`; `G` the largest `|t_i - t_j| + u_i + u_j`, without the u of two
+    /// streams of one clock map, at most 2^63 - 1. Both are absent where there are fewer than two members.
+    pub fn chunk(&mut self, members: &[Member], range: Range<usize>) {
+        let mut worst = Worst::none();
+        let quick = match self.which {
+            Residual::Plain => plain(members, &range, &mut worst),
+            Residual::Guarded => guarded(members, &range, &mut worst),
+        };
+        if let (true, Some(worst)) = (quick, worst.0.get(..range.len())) {
+            self.values.extend(worst);
+            self.tally.add(worst);
+        } else {
+            let pairs = range.map(|tick| worst_pair(members, tick, self.which));
+            let slow: Vec<i64> = pairs.map(|pair| pair.map_or(ABSENT, |(value, _)| value)).collect();
+            self.values.extend_wide(&slow);
+        }
+    }
+
+    /// Order statistics; `numbers` are the tick numbers.
+    pub fn summarise(&self, numbers: &[i64], ceiling: i64, members: &[Member]) -> Residuals {
+        let fractions = [(1, 2), (99, 100), (999, 1000)];
+        let statistics = match &self.values {
+            Column::Narrow(values) if self.tally.all() == values.len() => {
+                let ranked = self.tally.ranked(values, fractions.map(Ranked::Distance));
+                ranked.zip(self.tally.most()).map(|(ranked, most)| Summary { count: self.tally.count(), most, ranked })
+            }
+            values => summary(&values.to_vec(), fractions),
+        };
+        let Some(Summary { count, most: max, ranked: [median, p99, p999] }) = statistics else {
+            return Residuals::default();
+        };
+        let mut out = Residuals {
+            ticks: count,
+            median: Some(median),
+            p99: Some(p99),
+            p999: Some(p999),
+            max: Some(max),
+            ..Residuals::default()
+        };
+        if max > ceiling {
+            let over = self.values.above(ceiling);
+            out.over_ceiling = over.count;
+            out.first_over_tick = over.first.map(|i| numbers[i]);
+            out.last_over_tick = over.last.map(|i| numbers[i]);
+        }
+        if let Some(worst) = self.values.above(max - 1).first {
+            out.worst_tick = Some(numbers[worst]);
+            out.worst_pair = worst_pair(members, worst, self.which).map(|(_, (a, b))| (a.into(), b.into()));
+        }
+        out
+    }
+
+    /// The residuals, ns.
+    pub fn into_column(self) -> Column {
+        self.values
+    }
+}
+
+kernel! {
+    /// Says whether it could be done in 32 bits.
+    fn plain(members: &[Member], range: &Range<usize>, worst: &mut Worst) -> bool {
+        let mut all = Reach::nowhere();
+        let fits = members.iter().filter(|m| m.in_plain).all(|m| join(&mut all, m, range, 0));
+        all.spread(worst);
+        fits
+    }
+}
+
+kernel! {
+    /// As [`plain`].
+    fn guarded(members: &[Member], range: &Range<usize>, worst: &mut Worst) -> bool {
         let mut other_clocks = Reach::nowhere();
         let mut fits = true;
-        for clock in &clocks {
+        for clock in &by_clock(members) {
             let mut widened = Reach::nowhere();
-            fits &= clock.iter().all(|m| widened.join(&m.offsets[range.clone()], m.uncertainty));
+            fits &= clock.iter().all(|m| join(&mut widened, m, range, m.uncertainty));
             if clock.len() > 1 {
                 let mut bare = Reach::nowhere();
-                fits &= clock.iter().all(|m| bare.join(&m.offsets[range.clone()], 0));
+                fits &= clock.iter().all(|m| join(&mut bare, m, range, 0));
                 bare.spread(worst);
             }
             widened.meet(&other_clocks, worst);
             other_clocks.absorb(&widened);
         }
         fits
-    })
+    }
 }
 
-/// Works on chunks of ticks; where `quickly` says that one does not fit, looks at every pair of it.
-fn by_chunks(
-    members: &[Member],
-    ticks: usize,
-    which: Residual,
-    quickly: impl Fn(Range<usize>, &mut Worst) -> bool,
-) -> Vec<i64> {
-    let mut out = vec![ABSENT; ticks];
-    for (chunk, out) in out.chunks_mut(CHUNK).enumerate() {
-        let range = chunk * CHUNK..chunk * CHUNK + out.len();
-        let mut worst = Worst::none();
-        if quickly(range.clone(), &mut worst) {
-            worst.write(out);
-        } else {
-            for (out, tick) in out.iter_mut().zip(range) {
-                *out = worst_pair(members, tick, which).map_or(ABSENT, |(value, _)| value);
-            }
-        }
+#[inline(always)]
+fn join(reach: &mut Reach, member: &Member, range: &Range<usize>, uncertainty: i64) -> bool {
+    match member.offsets {
+        Column::Zero(_) => reach.join_zero(uncertainty),
+        Column::Narrow(offsets) => offsets.get(range.clone()).is_some_and(|offsets| reach.join(offsets, uncertainty)),
+        Column::Wide(_) => false,
     }
-    out
 }
 
 /// The members, together with those of the same clock map.
@@ -131,7 +192,7 @@ pub fn worst_pair<'a>(members: &[Member<'a>], tick: usize, which: Residual) -> O
     let mut there: Vec<(i64, &Member<'a>)> = members
         .iter()
         .filter(|m| m.in_plain || which == Residual::Guarded)
-        .map(|m| (m.offsets[tick], m))
+        .map(|m| (m.offsets.at(tick), m))
         .filter(|(offset, _)| *offset != ABSENT)
         .collect();
     there.sort_by_key(|(offset, m)| (*offset, m.name));
@@ -151,77 +212,78 @@ pub fn worst_pair<'a>(members: &[Member<'a>], tick: usize, which: Residual) -> O
     best.map(|(value, pair)| (value.min(i64::MAX.into()) as i64, pair))
 }
 
-/// Order statistics of a series of [`plain`] or [`guarded`]; `numbers` are the tick numbers.
-pub fn summarise(series: &[i64], numbers: &[i64], ceiling: i64, members: &[Member], which: Residual) -> Residuals {
-    let Some(Summary { count, most: max, ranked: [median, p99, p999] }) =
-        summary(series, [(1, 2), (99, 100), (999, 1000)])
-    else {
-        return Residuals::default();
-    };
-    let mut out = Residuals {
-        ticks: count,
-        median: Some(median),
-        p99: Some(p99),
-        p999: Some(p999),
-        max: Some(max),
-        ..Residuals::default()
-    };
-    if max > ceiling {
-        // ABSENT is below every ceiling.
-        out.over_ceiling = series.iter().filter(|&&r| r > ceiling).count();
-        out.first_over_tick = series.iter().position(|&r| r > ceiling).map(|i| numbers[i]);
-        out.last_over_tick = series.iter().rposition(|&r| r > ceiling).map(|i| numbers[i]);
-    }
-    if let Some(worst) = series.iter().position(|&r| r == max) {
-        out.worst_tick = Some(numbers[worst]);
-        out.worst_pair = worst_pair(members, worst, which).map(|(_, (a, b))| (a.into(), b.into()));
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reach::CHUNK;
 
-    fn member<'a>(name: &'a str, offsets: &'a [i64], uncertainty: i64, clock: Option<&'a str>) -> Member<'a> {
-        Member { name, offsets, in_plain: true, uncertainty, clock }
+    /// A stream of a test: name, offsets, uncertainty, clock.
+    type Given<'a> = (&'a str, &'a [i64], i64, Option<&'a str>);
+
+    fn series(
+        which: Residual,
+        given: &[Given],
+        plain: impl Fn(&str) -> bool,
+    ) -> (Vec<i64>, Residuals, Vec<(i64, String)>) {
+        let columns: Vec<Column> = given.iter().map(|(_, offsets, ..)| Column::of(offsets.to_vec())).collect();
+        let member = |(&(name, _, uncertainty, clock), offsets)| Member {
+            name,
+            offsets,
+            in_plain: plain(name),
+            uncertainty,
+            clock,
+        };
+        let members: Vec<Member> = given.iter().zip(&columns).map(member).collect();
+        let ticks = columns.first().map_or(2, Column::len);
+        let mut series = Series::new(which, ticks, 100);
+        for start in (0..ticks).step_by(CHUNK) {
+            series.chunk(&members, start..(start + CHUNK).min(ticks));
+        }
+        let numbers: Vec<i64> = (0..ticks as i64).map(|i| 3 + i + i / 2).collect();
+        let statistics = series.summarise(&numbers, 10, &members);
+        let pairs = (0..ticks).filter_map(|tick| worst_pair(&members, tick, which));
+        let pairs = pairs.map(|(value, (a, b))| (value, format!("{a}-{b}"))).collect();
+        (series.into_column().to_vec(), statistics, pairs)
+    }
+
+    fn plain(given: &[Given]) -> Vec<i64> {
+        series(Residual::Plain, given, |_| true).0
+    }
+
+    fn guarded(given: &[Given]) -> Vec<i64> {
+        series(Residual::Guarded, given, |_| true).0
     }
 
     #[test]
     fn plain_is_the_spread_of_two_or_more() {
-        let members = [member("a", &[0, 0, ABSENT], 0, None), member("b", &[-5, ABSENT, 3], 0, None)];
-        assert_eq!(plain(&members, 3), [5, ABSENT, ABSENT]);
-        assert_eq!(plain(&[], 2), [ABSENT, ABSENT]);
+        assert_eq!(plain(&[("a", &[0, 0, ABSENT], 0, None), ("b", &[-5, ABSENT, 3], 0, None)]), [5, ABSENT, ABSENT]);
+        assert_eq!(plain(&[]), [ABSENT, ABSENT]);
     }
 
     #[test]
     fn one_clock_needs_no_guard() {
-        let zero = [0];
-        let members =
-            [member("a", &zero, 100, Some("x")), member("b", &[7], 100, Some("x")), member("c", &[1], 10, None)];
+        let given: [Given; 3] = [("a", &[0], 100, Some("x")), ("b", &[7], 100, Some("x")), ("c", &[1], 10, None)];
         // a-b: 7; a-c: 1 + 110; b-c: 6 + 110
-        assert_eq!(guarded(&members, 1), [116]);
-        assert_eq!(worst_pair(&members, 0, Residual::Guarded), Some((116, ("c", "b"))));
+        let (values, _, pairs) = series(Residual::Guarded, &given, |_| true);
+        assert_eq!((values, pairs), (vec![116], vec![(116, "c-b".to_owned())]));
         // streams without a clock never share one
-        let members = [member("a", &zero, 5, None), member("b", &zero, 6, None)];
-        assert_eq!(guarded(&members, 1), [11]);
+        assert_eq!(guarded(&[("a", &[0], 5, None), ("b", &[0], 6, None)]), [11]);
     }
 
     #[test]
     fn interpolated_streams_join_the_guarded_only() {
-        let zero = [0, 0];
-        let glove = Member { name: "glove", offsets: &zero, in_plain: false, uncertainty: 50, clock: None };
-        let members = [member("a", &zero, 1, None), glove];
-        assert_eq!(plain(&members, 2), [ABSENT, ABSENT]);
-        assert_eq!(guarded(&members, 2), [51, 51]);
+        let given: [Given; 2] = [("a", &[0, 0], 1, None), ("glove", &[0, 0], 50, None)];
+        assert_eq!(series(Residual::Plain, &given, |name| name == "a").0, [ABSENT, ABSENT]);
+        assert_eq!(series(Residual::Guarded, &given, |name| name == "a").0, [51, 51]);
     }
 
     #[test]
     fn pairs_are_named_by_time_then_name() {
-        let members = [member("c", &[0], 0, None), member("b", &[0], 0, None), member("a", &[0], 0, None)];
-        assert_eq!(worst_pair(&members, 0, Residual::Plain), Some((0, ("a", "b"))));
-        let members = [member("z", &[-1], 0, None), member("b", &[4], 0, None), member("a", &[4], 0, None)];
-        assert_eq!(worst_pair(&members, 0, Residual::Plain), Some((5, ("z", "a"))));
+        let pairs = |given: &[Given]| series(Residual::Plain, given, |_| true).2;
+        let same: [Given; 3] = [("c", &[0], 0, None), ("b", &[0], 0, None), ("a", &[0], 0, None)];
+        assert_eq!(pairs(&same), [(0, "a-b".to_owned())]);
+        let apart: [Given; 3] = [("z", &[-1], 0, None), ("b", &[4], 0, None), ("a", &[4], 0, None)];
+        assert_eq!(pairs(&apart), [(5, "z-a".to_owned())]);
     }
 
     #[test]
@@ -231,38 +293,37 @@ mod tests {
             let far = |i| if i == 700 { k << 40 } else { 0 }; // the second chunk of ticks does not fit 32 bits
             (0..n).map(|i| if (i * 7 + k) % 5 == 0 { ABSENT } else { (i * k * 131) % 997 - 400 + far(i) }).collect()
         };
-        let columns: Vec<Vec<i64>> = (1..6).map(column).collect();
-        let clocks = [Some("x"), None, Some("x"), Some("y"), None];
-        let names = ["a", "b", "c", "d", "e"];
-        let members: Vec<Member> = (0..5)
-            .map(|k| Member {
-                name: names[k],
-                offsets: &columns[k],
-                in_plain: k != 3,
-                uncertainty: (k as i64 * 77) % 150,
-                clock: clocks[k],
-            })
-            .collect();
-        for (which, series) in
-            [(Residual::Plain, plain(&members, n as usize)), (Residual::Guarded, guarded(&members, n as usize))]
-        {
-            for (i, &value) in series.iter().enumerate() {
-                assert_eq!(value, worst_pair(&members, i, which).map_or(ABSENT, |(v, _)| v), "{which:?} {i}");
+        let near = |k: i64| -> Vec<i64> { column(k).into_iter().map(|v| if v > 1 << 30 { 0 } else { v }).collect() };
+        for columns in [(1..6).map(column).collect::<Vec<_>>(), (1..6).map(near).collect()] {
+            let clocks = [Some("x"), None, Some("x"), Some("y"), None];
+            let names = ["a", "b", "c", "d", "e"];
+            for uncertainties in [[0, 77, 4, 81, 8], [0, 0, 1 << 40, 0, 0]] {
+                let given: Vec<Given> =
+                    (0..5).map(|k| (names[k], columns[k].as_slice(), uncertainties[k], clocks[k])).collect();
+                for which in [Residual::Plain, Residual::Guarded] {
+                    let (values, statistics, pairs) = series(which, &given, |name| name != "d");
+                    let there: Vec<i64> = values.into_iter().filter(|&v| v != ABSENT).collect();
+                    assert_eq!(there, pairs.iter().map(|(value, _)| *value).collect::<Vec<_>>(), "{which:?}");
+                    let mut sorted = there.clone();
+                    sorted.sort_unstable();
+                    assert_eq!((statistics.ticks, statistics.max), (there.len(), sorted.last().copied()));
+                    assert_eq!(statistics.median, Some(sorted[there.len().div_ceil(2) - 1]));
+                    assert_eq!(statistics.p99, Some(sorted[(there.len() * 99).div_ceil(100) - 1]));
+                }
             }
         }
     }
 
     #[test]
     fn offsets_of_centuries_saturate() {
-        let members = [member("a", &[0], 1 << 60, None), member("b", &[i64::MAX - 1], 1 << 60, None)];
-        assert_eq!(guarded(&members, 1), [i64::MAX]);
-        assert_eq!(plain(&members, 1), [i64::MAX - 1]);
+        let given: [Given; 2] = [("a", &[0], 1 << 60, None), ("b", &[i64::MAX - 1], 1 << 60, None)];
+        assert_eq!((guarded(&given), plain(&given)), (vec![i64::MAX], vec![i64::MAX - 1]));
     }
 
     #[test]
     fn the_ceiling_itself_passes() {
-        let members = [member("a", &[0, 0, 0, 0], 0, None), member("b", &[10, 11, -12, 12], 0, None)];
-        let r = summarise(&plain(&members, 4), &[3, 4, 6, 7], 10, &members, Residual::Plain);
+        let given: [Given; 2] = [("a", &[0, 0, 0, 0], 0, None), ("b", &[10, 11, -12, 12], 0, None)];
+        let r = series(Residual::Plain, &given, |_| true).1;
         assert_eq!((r.over_ceiling, r.first_over_tick, r.last_over_tick), (3, Some(4), Some(7)));
         assert_eq!((r.max, r.worst_tick, r.median), (Some(12), Some(6), Some(11)));
         assert_eq!(r.worst_pair, Some(("b".into(), "a".into())));

@@ -2,38 +2,51 @@
 
 use std::ops::Range;
 
+use crate::column::Column;
 use crate::order::ABSENT;
 use crate::quantile::quantile;
+use crate::simd::kernel;
 
-/// The median step of distinct stamps in order, ns; 0 where there is no step.
+/// Ticks that are numbered at once where no number is skipped.
+const BLOCK: usize = 32;
+
+/// The median step between distinct stamps, ns; 0 where there is none. Stamps are in order; repeats count once.
 pub fn median_step(times: &[i64]) -> i64 {
-    let steps: Vec<i64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    let all = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
+    let steps: Vec<i64> = all.filter(|&step| step != 0).collect();
     quantile(&steps, (1, 2)).unwrap_or(0)
 }
 
-/// The number of each present tick: the first is 0, each step advances by `max(1, round(step / period))`, halves up.
-///
-/// `times`: distinct, in order, at most 2^63 - 1 ns apart, so no number is beyond int64. A period of 0 (unknown, which
-/// is so of fewer than two stamps) counts like 1.
-pub fn numbers(times: &[i64], period: i64) -> Vec<i64> {
-    let period = period.max(1);
-    // A step below one and a half periods is one tick: no division for nearly every step.
-    let single = period.saturating_add(period / 2);
-    let mut number = 0_i64;
-    let mut out = Vec::with_capacity(times.len());
-    out.extend(times.first().map(|_| 0));
-    out.extend(times.windows(2).map(|pair| {
-        let step = pair[1].saturating_sub(pair[0]);
-        let ticks = if step < single {
-            1
-        } else {
-            let (whole, rest) = (step / period, step % period);
-            whole + i64::from(rest >= period - rest)
-        };
-        number = number.saturating_add(ticks);
-        number
-    }));
-    out
+kernel! {
+    /// The number of each present tick: the first is 0, each step advances by `max(1, round(step / period))`, halves up.
+    ///
+    /// `times`: distinct, in order, at most 2^63 - 1 ns apart, so no number is beyond int64. A period of 0 (unknown, which
+    /// is so of fewer than two stamps) counts like 1.
+    pub fn numbers(times: &[i64], period: i64) -> Vec<i64> {
+        let period = period.max(1);
+        // A step below one and a half periods is one tick: no division for nearly every step.
+        let single = period.saturating_add(period / 2);
+        let mut out = Vec::with_capacity(times.len());
+        out.extend(times.first().map(|_| 0));
+        let mut number = 0_i64;
+        // Neighbours share a stamp, so blocks overlap by one.
+        for block in (0..times.len()).step_by(BLOCK).map(|at| &times[at..(at + BLOCK + 1).min(times.len())]) {
+            let longer = |pair: &[i64]| pair[1].saturating_sub(pair[0]) >= single;
+            if !block.windows(2).fold(false, |any, pair| any | longer(pair)) {
+                out.extend((1..block.len() as i64).map(|step| number.saturating_add(step)));
+                number = number.saturating_add(block.len() as i64 - 1);
+                continue;
+            }
+            out.extend(block.windows(2).map(|pair| {
+                let step = pair[1].saturating_sub(pair[0]);
+                let (whole, rest) = (step / period, step % period);
+                let ticks = (whole + i64::from(rest >= period - rest)).max(1);
+                number = number.saturating_add(ticks);
+                number
+            }));
+        }
+        out
+    }
 }
 
 /// First and last sample of one required stream, ns.
@@ -137,16 +150,26 @@ impl Missing {
         row
     }
 
-    /// Another stream's row: the present ticks of the span at its phase. `offsets` is [`ABSENT`] where nothing matched.
-    pub fn of_stream(numbers: &[i64], offsets: &[i64], decimate: i64, phase: i64) -> Self {
+    /// Another stream's row: the present ticks of the span at its phase. `offsets` has none where nothing matched;
+    /// `matched` says how many did.
+    pub(crate) fn of_stream(numbers: &[i64], offsets: &Column, decimate: i64, phase: i64, matched: usize) -> Self {
         let mut row = Self::default();
+        if decimate == 1 {
+            row.expected = numbers.len() as i64;
+            if matched < numbers.len() {
+                offsets.runs_of_none(|run| {
+                    row.add_run(run.len() as i64, numbers[run.start], numbers[run.end - 1]);
+                });
+            }
+            return row;
+        }
         let mut run: Option<(i64, i64, i64)> = None;
-        for (&number, &offset) in numbers.iter().zip(offsets) {
-            if decimate > 1 && number % decimate != phase {
+        for (at, &number) in numbers.iter().enumerate() {
+            if number % decimate != phase {
                 continue;
             }
             row.expected += 1;
-            if offset == ABSENT {
+            if offsets.at(at) == ABSENT {
                 let (length, first, _) = run.unwrap_or((0, number, number));
                 run = Some((length + 1, first, number));
             } else if let Some((length, first, last)) = run.take() {
@@ -161,9 +184,9 @@ impl Missing {
 }
 
 /// The phase of most matched ticks, ties: the lower; 0 where nothing matched (sync.md section 3.5).
-pub fn phase_of_most(numbers: &[i64], offsets: &[i64], decimate: i64) -> i64 {
-    let matched = numbers.iter().zip(offsets).filter(|(_, offset)| **offset != ABSENT);
-    let mut phases: Vec<i64> = matched.map(|(number, _)| number % decimate.max(1)).collect();
+pub(crate) fn phase_of_most(numbers: &[i64], offsets: &Column, decimate: i64) -> i64 {
+    let matched = numbers.iter().enumerate().filter(|(at, _)| offsets.at(*at) != ABSENT);
+    let mut phases: Vec<i64> = matched.map(|(_, number)| number % decimate.max(1)).collect();
     phases.sort_unstable();
     let (mut best, mut most) = (0, 0);
     for same in phases.chunk_by(|a, b| a == b) {
@@ -231,16 +254,22 @@ mod tests {
         assert_eq!((row.expected, row.missing, row.longest_run), (7, 3, 2));
         assert_eq!((row.longest_run_first, row.first, row.last), (Some(5), Some(5), Some(8)));
         // Tick 3 is absent: it neither counts nor breaks the run of 2 and 4.
-        let row = Missing::of_stream(&[0, 1, 2, 4, 5], &[0, 0, ABSENT, ABSENT, 0], 1, 0);
+        let of_stream = |numbers: &[i64], offsets: &[i64], decimate| {
+            let matched = offsets.iter().filter(|&&offset| offset != ABSENT).count();
+            let wide = Missing::of_stream(numbers, &Column::Wide(offsets.into()), decimate, 0, matched);
+            assert_eq!(wide, Missing::of_stream(numbers, &Column::of(offsets.into()), decimate, 0, matched));
+            wide
+        };
+        let row = of_stream(&[0, 1, 2, 4, 5], &[0, 0, ABSENT, ABSENT, 0], 1);
         assert_eq!((row.expected, row.missing, row.longest_run, row.longest_run_first), (5, 2, 2, Some(2)));
-        let row = Missing::of_stream(&[0, 1, 2, 3, 4], &[ABSENT, 0, ABSENT, 0, ABSENT], 2, 0);
+        let row = of_stream(&[0, 1, 2, 3, 4], &[ABSENT, 0, ABSENT, 0, ABSENT], 2);
         assert_eq!((row.expected, row.missing, row.longest_run), (3, 3, 3));
     }
 
     #[test]
     fn the_phase_is_that_of_most_matches() {
-        assert_eq!(phase_of_most(&[0, 1, 2, 3], &[ABSENT, 0, ABSENT, 0], 2), 1);
-        assert_eq!(phase_of_most(&[0, 1, 2, 3], &[0, 0, 0, 0], 2), 0);
-        assert_eq!(phase_of_most(&[0, 1], &[ABSENT, ABSENT], 2), 0);
+        assert_eq!(phase_of_most(&[0, 1, 2, 3], &Column::Wide(vec![ABSENT, 0, ABSENT, 0]), 2), 1);
+        assert_eq!(phase_of_most(&[0, 1, 2, 3], &Column::Wide(vec![0, 0, 0, 0]), 2), 0);
+        assert_eq!(phase_of_most(&[0, 1], &Column::Wide(vec![ABSENT, ABSENT]), 2), 0);
     }
 }

@@ -133,8 +133,8 @@ fn check(seed: u64) -> Result<usize, SyncError> {
 
     let expected: Vec<Row> = (0..batch.tick.len())
         .map(|k| {
-            let offsets = batch.offsets.iter().map(|column| column[k]).collect();
-            (batch.tick[k], batch.reference_times[k], batch.residual_series[k], offsets)
+            let offsets = batch.offsets.iter().map(|column| column.at(k)).collect();
+            (batch.tick[k], batch.reference_times[k], batch.residual_series.at(k), offsets)
         })
         .collect();
     assert_eq!(live.len(), batch.trimmed_start + expected.len() + batch.trimmed_end, "seed {seed}");
