@@ -44,14 +44,16 @@ def audit(
         spec: A skill spec to judge against.
         stamps: Which times of an MCAP to take; by default the header's where the schema has one, else the log time.
         json: Print one JSON object instead of a report for people.
-        plot: Write a picture of the residuals, one self-contained page; the name ends in .html.
+        plot: Draw the disagreement over time, the gaps and every pair: a page (.html) or an image (.png).
     """
     from firsthand_edge.errors import UsageError
     from firsthand_edge.gate import audit as gate
     from firsthand_edge.spec.document import load_spec, ms_to_ns
 
-    if plot is not None and plot.suffix.lower() != ".html":
-        raise UsageError(f"--plot {plot}: pictures are written as HTML; let the name end in .html")
+    if plot is not None:
+        from firsthand_edge.gate.picture import refuse_undrawable
+
+        refuse_undrawable(plot)
     ceiling_ns = None
     if ceiling_ms is not None:
         if not ceiling_ms.is_finite() or ceiling_ms <= 0 or ceiling_ms > 3_600_000:
@@ -70,12 +72,10 @@ def audit(
         stamps=stamps,
     )
     if plot is not None:
-        from firsthand_edge.cli.picture import write_picture
-        from firsthand_edge.gate.charts import Series
-        from firsthand_edge.gate.picture import Panel
+        from firsthand_edge.gate.picture import Panel, write_picture
 
         title = recording.name if recording is not None else "Lists of stamps"
-        write_picture(plot, [Panel(title, found.report, Series.of(found.figures))])
+        write_picture(plot, [Panel(title, found.report, found.figures)])
     if json:
         from firsthand_edge.cli.output import write_document
         from firsthand_edge.gate.report import report_bytes

@@ -164,7 +164,8 @@ def _footage_in_store(store: Path) -> set[str]:
 
 
 def _picture(state: Path, done: list[tuple[DemoTake, Mapping[str, Any]]]) -> Path:
-    from firsthand_edge.cli.picture import episode_panels, write_picture
+    from firsthand_edge.cli.picture import episode_panels
+    from firsthand_edge.gate.picture import write_picture
     from firsthand_edge.spool.spool import open_spool
 
     path = state / "residuals.html"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from firsthand_edge.gate.recordings import Channel, Recording, StampSource
     from firsthand_edge.spec.document import Spec, StreamSpec
 
-__all__ = ["StreamChoice", "audit", "evidence_of", "parse_stream"]
+__all__ = ["StreamChoice", "audit", "audit_stamps", "evidence_of", "parse_stream"]
 
 DEFAULT_REFERENCE = "head"
 KEYS = ("unit", "kind", "rate", "decimate", "offset_ns")
@@ -54,7 +54,7 @@ class StreamChoice:
     file: Path | None = None
     unit: Unit | None = None
     kind: Kind | None = None
-    rate_hz: Decimal | None = None
+    rate_hz: Decimal | Fraction | None = None
     decimate: int | None = None
     offset_ns: int = 0
 
@@ -67,12 +67,14 @@ class StreamChoice:
         return (2 * exact.numerator + exact.denominator) // (2 * exact.denominator)
 
 
-def parse_stream(text: str, *, is_file: bool) -> StreamChoice:
-    """Reads `NAME=FILE[,key=value...]`, or `CHANNEL[,key=value...]` for a recording.
+def parse_stream(text: str | StreamChoice, *, is_file: bool) -> StreamChoice:
+    """Reads `NAME=FILE[,key=value...]`, or `CHANNEL[,key=value...]` for a recording; a choice stays what it is.
 
     Raises:
         UsageError: for an unknown key, a value that is none, or a missing part.
     """
+    if isinstance(text, StreamChoice):
+        return text
     parts = text.split(",")
     values: dict[str, str] = {}
     # A path or a channel may hold commas; what follows the last part that is no `key=value` are the keys.
@@ -169,7 +171,7 @@ class _Input:
 
 def audit(
     recording: Path | None = None,
-    streams: Sequence[str] = (),
+    streams: Sequence[str | StreamChoice] = (),
     *,
     reference: str | None = None,
     spec: Spec | None = None,
@@ -181,7 +183,7 @@ def audit(
 
     Args:
         recording: An episode of ours, an MCAP or a VRS file; None for lists.
-        streams: `--stream` arguments: channels of the recording, or `NAME=FILE`. Every stream named is required.
+        streams: Channels of the recording, or `NAME=FILE`, as choices or `--stream` arguments. Every one is required.
         reference: The triggered stream whose samples number the ticks; None for the spec's, else `head`.
         spec: Limits, kinds, rates and required streams.
         ceiling_ns: Ceiling in place of the spec's.
@@ -218,6 +220,39 @@ def audit(
     limits = _overridden(limits, ceiling_ns, statistic)
     named = _reference(inputs, reference, spec, found)
     return _judged(inputs, reference=named, spec=spec, limits=limits, form=form, notes=notes)
+
+
+def audit_stamps(
+    stamps: Sequence[tuple[StreamChoice, Int64]],
+    *,
+    reference: str | None = None,
+    spec: Spec | None = None,
+    ceiling_ns: int | None = None,
+    statistic: Statistic | None = None,
+) -> Judgement:
+    """Judges lists of stamps that are in memory, as `audit` judges those of files.
+
+    Args:
+        stamps: Each stream and its (n,) int64 nanoseconds in arrival order, none absent. They are not copied.
+        reference: As of `audit`, and all that follows.
+        spec: Limits, kinds, rates and required streams.
+        ceiling_ns: Ceiling in place of the spec's.
+        statistic: Statistic in place of the spec's.
+
+    Raises:
+        UsageError: when the arguments do not fit one another.
+        CannotJudge: when the streams cannot be matched.
+    """
+    _refuse_twins([choice.name for choice, _ in stamps])
+    inputs = []
+    for choice, times_ns in stamps:
+        wanted = spec.stream(choice.name) if spec is not None else None
+        kind = choice.kind or (wanted.kind if wanted is not None else Kind.TRIGGERED)
+        source = {"unit": Unit.NS.value, "taken_as": "mid-exposure"}
+        inputs.append(_Input(choice.name, times_ns, kind, source, choice))
+    limits = _overridden(Limits.of_spec(spec) if spec is not None else Limits(), ceiling_ns, statistic)
+    named = _reference(inputs, reference, spec, None)
+    return _judged(inputs, reference=named, spec=spec, limits=limits, form="lists", notes=[])
 
 
 def _own(
@@ -364,7 +399,7 @@ def _sources(inputs: Sequence[_Input]) -> str:
 
 def _stream(found: _Input, wanted: StreamSpec | None, limits: Limits) -> TakeStream:
     choice = found.choice
-    times = found.times_ns + np.int64(choice.offset_ns)
+    times = found.times_ns + np.int64(choice.offset_ns) if choice.offset_ns else found.times_ns
     period = choice.period_ns if choice.rate_hz is not None or wanted is None else wanted.period_ns
     decimate = choice.decimate or (wanted.decimate if wanted is not None else 1)
     scan = _core.scan_stamps(times, period_ns=period, silence_max_ns=limits.silence_max_ns)

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from firsthand_edge import _core
 from firsthand_edge.model import ABSENT, Domain, Kind, StampPoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from firsthand_edge import _core
 
 __all__ = [
     "TRIGGER",
@@ -335,7 +334,7 @@ def span_of(times_ns: Int64, *, silence_max_ns: int) -> Span | None:
     steps = ordered[1:] - ordered[:-1]
     if steps.size == 0:
         return Span(first, last, 0, 0, None)
-    median = int(np.sort(steps)[(steps.size + 1) // 2 - 1])
+    median = _core.quantile(steps, 1, 2) or 1  # there are steps, and each is 1 ns or more
     longest = int(steps.argmax())
     if 2 * int(steps[longest]) < 3 * median and int(steps.min()) > 0:  # every step is one period: nothing to divide
         periods = int(steps.size)

@@ -51,12 +51,14 @@ def test_a_picture(lists, tmp_path, capsys):
     assert run(["audit", *lists(MS), "--plot", str(tmp_path / "a.html")]) == 0
     assert (tmp_path / "a.html").read_text().startswith("<!doctype html>")
     assert "a.html" in capsys.readouterr().out.replace("\n", "")
+    assert run(["audit", *lists(3 * MS), "--plot", str(tmp_path / "a.png")]) == 1
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
     ("more", "status", "said"),
     [
-        (["--plot", "a.png"], 2, "let the name end in .html"),
+        (["--plot", "a.pdf"], 2, "let the name end in .html or .png"),
         (["--ceiling-ms", "-1"], 2, "state milliseconds above 0"),
         (["--ceiling-ms", "nan"], 2, "--ceiling-ms"),
         (["--ceiling-ms", "0.0000001"], 2, "finer than one nanosecond"),
