@@ -5,6 +5,7 @@
 #   make test          formatter, linters, types, import contract, Rust tests, Python tests; no root, no outside data
 #   make test-system   what needs root or Debian packages
 #   make test-real     what needs the recordings of FIRSTHAND_DATA (default ../shared/data)
+#   make test-aarch64  the core's tests on emulated Arm (installs a cross compiler and an emulator)
 #   make soak          the random campaigns of the tests with large counts (hours, not minutes)
 #   make schemas       writes docs/schemas anew from the models
 #   make bench         prints the figures of docs/bench.md with a column "here", writes build/bench.json
@@ -12,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test lint test-rust test-python test-system test-real soak bench schemas fmt clean
+.PHONY: setup demo test lint test-rust test-python test-system test-real test-aarch64 soak bench schemas fmt clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -53,10 +54,29 @@ lint: setup
 test-rust: setup
 	cargo test --workspace --exclude firsthand-py --locked --quiet
 
+# Tests of processes mostly wait; the others compute meanwhile.
+ORDINARY := -m 'not system and not real and not soak'
+OF_PROCESSES := tests/cli tests/daemon
+
 test-python: setup
-	$(BIN)/python -m pytest -m 'not system and not real and not soak' tests
+	mkdir -p build
+	$(BIN)/python -m pytest $(ORDINARY) $(OF_PROCESSES) >build/test-of-processes.log 2>&1 & others=$$!; \
+	$(BIN)/python -m pytest $(ORDINARY) $(OF_PROCESSES:%=--ignore=%) tests || failed=yes; \
+	wait $$others || failed=yes; \
+	cat build/test-of-processes.log; \
+	test -z "$${failed:-}"
 
 test: lint test-rust test-python
+
+# The core's tests as an Arm rig would run them, under emulation: the same figures to the bit.
+ARM := aarch64-unknown-linux-gnu
+
+test-aarch64:
+	command -v aarch64-linux-gnu-gcc qemu-aarch64 >/dev/null || { echo 'installing gcc-aarch64-linux-gnu qemu-user'; apt-get -q update && apt-get -qy install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user; }
+	rustup target add $(ARM)
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER='qemu-aarch64 -L /usr/aarch64-linux-gnu' \
+	cargo test --release --locked --quiet --package firsthand-sync --target $(ARM)
 
 test-system: setup
 	command -v mkfs.ext4 mount >/dev/null || { echo 'installing e2fsprogs mount'; apt-get -q update && apt-get -qy install e2fsprogs mount; }
