@@ -1,7 +1,7 @@
 //! Skin of `firsthand_sync::measure`: streams in, figures out.
 
 use firsthand_sync::{self as sync, Kind, Settings};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMappingProxy};
@@ -343,8 +343,14 @@ fn match_nearest<'py>(
     let reference = reference.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
     let times = times.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
     let (reference, times) = (reference.as_slice()?, times.as_slice()?);
-    // As long as the columns are long: other threads must not wait for that.
-    let joined = py.detach(|| sync::join::nearest(reference, times, tolerance_ns));
-    let (positions, offsets) = joined.map_err(value_error)?;
-    Ok((positions.into_pyarray(py), offsets.into_pyarray(py)))
+    // numpy asks the system for large pages, of which long columns take far less time to get.
+    let positions = PyArray1::<u32>::zeros(py, reference.len(), false);
+    let offsets = PyArray1::<i64>::zeros(py, reference.len(), false);
+    {
+        let (mut positions, mut offsets) = (positions.readwrite(), offsets.readwrite());
+        let (positions, offsets) = (positions.as_slice_mut()?, offsets.as_slice_mut()?);
+        // As long as the columns are long: other threads must not wait for that.
+        py.detach(|| sync::join::nearest(reference, times, tolerance_ns, positions, offsets)).map_err(value_error)?;
+    }
+    Ok((positions, offsets))
 }

@@ -12,17 +12,28 @@ use crate::simd::kernel;
 /// Where no sample matches, in columns of positions.
 pub const NO_MATCH: u32 = u32::MAX;
 
-/// Positions ([`NO_MATCH`] for none) and offsets `time - reference` in ns ([`ABSENT`] for none).
-pub type Join = (Vec<u32>, Vec<i64>);
-
 /// For each of `reference` the nearest of `times` within `tolerance`, like an as-of join.
 ///
-/// Both are in order; equal stamps are allowed. Ties: the earlier, of equal stamps the first.
+/// Both are in order; equal stamps are allowed. Ties: the earlier, of equal stamps the first. `positions`
+/// ([`NO_MATCH`] for none) and `offsets`, `time - reference` in ns ([`ABSENT`] for none), have one entry for each of
+/// `reference`; whatever is in them is overwritten.
 ///
 /// # Errors
 /// [`SyncError::NotSorted`], [`SyncError::Extent`]; [`SyncError::OutOfRange`] for a negative tolerance or 2^32 - 1
-/// times or more.
-pub fn nearest(reference: &[i64], times: &[i64], tolerance: i64) -> Result<Join, SyncError> {
+/// times or more; [`SyncError::ColumnLength`] for columns of another length.
+pub fn nearest(
+    reference: &[i64],
+    times: &[i64],
+    tolerance: i64,
+    positions: &mut [u32],
+    offsets: &mut [i64],
+) -> Result<(), SyncError> {
+    for (column, entries) in [("positions", positions.len()), ("offsets", offsets.len())] {
+        if entries != reference.len() {
+            let name = "reference".into();
+            return Err(SyncError::ColumnLength { name, column, entries, samples: reference.len() });
+        }
+    }
     if tolerance < 0 {
         let (what, value) = ("tolerance_ns".into(), tolerance.into());
         return Err(SyncError::OutOfRange { what, value, allowed: "0 or more" });
@@ -33,11 +44,13 @@ pub fn nearest(reference: &[i64], times: &[i64], tolerance: i64) -> Result<Join,
     }
     let dense = times.len() > 2 * reference.len();
     // Whoever repeats is no fault here: a watch that has seen too many repeats says so like one that saw a fall.
-    let joined = if dense { by_guess(reference, times, tolerance) } else { by_row(reference, times, tolerance) };
-    if let Ok(joined) = joined
-        && differences_fit(reference, times)
-    {
-        return Ok(joined);
+    let joined = if dense {
+        by_guess(reference, times, tolerance, positions, offsets)
+    } else {
+        by_row(reference, times, tolerance, positions, offsets)
+    };
+    if joined.is_ok() && differences_fit(reference, times) {
+        return Ok(());
     }
     for (what, values) in [("reference stamps", reference), ("stamps", times)] {
         if let Some(fall) = values.windows(2).position(|pair| pair[1] < pair[0]) {
@@ -47,7 +60,8 @@ pub fn nearest(reference: &[i64], times: &[i64], tolerance: i64) -> Result<Join,
     if !differences_fit(reference, times) {
         return Err(SyncError::Extent { name: "times".into() });
     }
-    Ok(one_by_one(reference, times, tolerance))
+    one_by_one(reference, times, tolerance, positions, offsets);
+    Ok(())
 }
 
 /// Whether no two stamps, which are in order, are more than 2^63 - 1 ns apart.
@@ -59,39 +73,46 @@ fn differences_fit(reference: &[i64], times: &[i64]) -> bool {
 
 kernel! {
     /// Of a dense stream.
-    fn by_guess(reference: &[i64], times: &[i64], tolerance: i64) -> Result<Join, NotInOrder> {
-        Watch::new(reference.len()).look(reference, reference.len())?;
-        let (mut positions, mut offsets) = (Vec::with_capacity(reference.len()), Vec::with_capacity(reference.len()));
+    fn by_guess(
+        reference: &[i64], times: &[i64], tolerance: i64, positions: &mut [u32], offsets: &mut [i64]
+    ) -> Result<(), NotInOrder> {
+        let mut ticks_seen = Watch::new(reference.len());
         let mut nearest = Nearest::new(reference, times, tolerance);
-        for ticks in reference.chunks(BLOCK) {
-            let (mut at, mut offset) = ([NO_MATCH; BLOCK], [ABSENT; BLOCK]);
-            nearest.look_ahead(ticks)?;
-            nearest.group(ticks, &mut offset, |i, found| at[i] = found as u32);
-            for (at, offset) in at.iter_mut().zip(&offset) {
-                *at = if *offset == ABSENT { NO_MATCH } else { *at };
+        let columns = positions.chunks_mut(BLOCK).zip(offsets.chunks_mut(BLOCK));
+        for ((ticks, (positions, offsets)), end) in reference.chunks(BLOCK).zip(columns).zip((BLOCK..).step_by(BLOCK)) {
+            ticks_seen.look(reference, end.min(reference.len()))?;
+            if times.is_empty() {
+                offsets.fill(ABSENT);
+            } else {
+                nearest.look_ahead(ticks)?;
+                nearest.group(ticks, offsets, |i, found| positions[i] = found as u32);
             }
-            positions.extend_from_slice(&at[..ticks.len()]);
-            offsets.extend_from_slice(&offset[..ticks.len()]);
+            for (position, offset) in positions.iter_mut().zip(offsets) {
+                *position = if *offset == ABSENT { NO_MATCH } else { *position };
+            }
         }
-        nearest.watch.look(times, times.len())?;
-        Ok((positions, offsets))
+        nearest.watch.look(times, times.len())
     }
 }
 
 kernel! {
     /// Of a stream of about the same rate: blocks in a row, as in `by_time`, of the tick's side only.
-    fn by_row(reference: &[i64], times: &[i64], tolerance: i64) -> Result<Join, NotInOrder> {
-        Watch::new(reference.len()).look(reference, reference.len())?;
-        let near = (tolerance / 2).min(1 << 60);
+    fn by_row(
+        reference: &[i64], times: &[i64], tolerance: i64, positions: &mut [u32], offsets: &mut [i64]
+    ) -> Result<(), NotInOrder> {
+        let mut ticks_seen = Watch::new(reference.len());
         let first = reference.first().copied().unwrap_or(0);
-        let (mut positions, mut offsets) = (Vec::with_capacity(reference.len()), Vec::with_capacity(reference.len()));
-        let mut samples = InRow::new(times, reference, first, near);
-        for ticks in reference.chunks(BLOCK) {
-            let (mut at, mut offset) = ([NO_MATCH; BLOCK], [ABSENT; BLOCK]);
-            let places = Cell::from_mut(&mut at[..]).as_slice_of_cells();
+        let mut samples = InRow::new(times, reference, first, (tolerance / 2).min(1 << 60));
+        let columns = positions.chunks_mut(BLOCK).zip(offsets.chunks_mut(BLOCK));
+        for ((ticks, (positions, offsets)), end) in reference.chunks(BLOCK).zip(columns).zip((BLOCK..).step_by(BLOCK)) {
+            ticks_seen.look(reference, end.min(reference.len()))?;
+            let places = Cell::from_mut(positions).as_slice_of_cells();
+            if times.is_empty() {
+                places.iter().for_each(|place| place.set(NO_MATCH));
+            }
             samples.block(
                 ticks,
-                &mut offset[..ticks.len()],
+                offsets,
                 true,
                 |from, position, count| {
                     for (place, position) in places[from..from + count].iter().zip(position as u32..) {
@@ -104,22 +125,18 @@ kernel! {
                     if near { time.wrapping_sub(ticks[tick]) } else { ABSENT }
                 },
             );
-            positions.extend_from_slice(&at[..ticks.len()]);
-            offsets.extend_from_slice(&offset[..ticks.len()]);
         }
-        samples.watch.look(times, times.len())?;
-        Ok((positions, offsets))
+        samples.watch.look(times, times.len())
     }
 }
 
 /// Without guesses: for stamps that repeat themselves all over.
-fn one_by_one(reference: &[i64], times: &[i64], tolerance: i64) -> Join {
+fn one_by_one(reference: &[i64], times: &[i64], tolerance: i64, positions: &mut [u32], offsets: &mut [i64]) {
     let mut locator = Locator::new(times);
-    let found = reference.iter().map(|&t| {
+    for ((&t, position), offset) in reference.iter().zip(positions).zip(offsets) {
         let near = locator.nearest(t).filter(|&at| times[at].abs_diff(t) <= tolerance.unsigned_abs());
-        near.map_or((NO_MATCH, ABSENT), |at| (at as u32, times[at].wrapping_sub(t)))
-    });
-    found.unzip()
+        (*position, *offset) = near.map_or((NO_MATCH, ABSENT), |at| (at as u32, times[at].wrapping_sub(t)));
+    }
 }
 
 #[cfg(test)]
@@ -139,6 +156,13 @@ mod tests {
             stamps[45] += later;
             (ticks, stamps)
         })
+    }
+
+    /// In columns of its own, from anything.
+    fn nearest(reference: &[i64], times: &[i64], tolerance: i64) -> Result<(Vec<u32>, Vec<i64>), SyncError> {
+        let (mut positions, mut offsets) = (vec![77; reference.len()], vec![-77; reference.len()]);
+        super::nearest(reference, times, tolerance, &mut positions, &mut offsets)?;
+        Ok((positions, offsets))
     }
 
     fn check_nearest(reference: &[i64], times: &[i64], tolerance: i64) {
@@ -198,6 +222,7 @@ mod tests {
     #[test]
     fn nearest_refuses_what_it_cannot_do() {
         assert!(matches!(nearest(&[2, 1], &[1], 0), Err(SyncError::NotSorted { position: 1, .. })));
+        assert!(matches!(super::nearest(&[1], &[1], 0, &mut [], &mut [0]), Err(SyncError::ColumnLength { .. })));
         assert!(matches!(nearest(&[1], &[1], -1), Err(SyncError::OutOfRange { .. })));
         assert!(matches!(nearest(&[i64::MIN], &[i64::MAX], 1), Err(SyncError::Extent { .. })));
         assert_eq!(nearest(&[1], &[], 0), Ok((vec![NO_MATCH], vec![ABSENT])));
