@@ -40,7 +40,7 @@ class StreamStamps:
     stamps_ns: Any
     """(n,) int64 nanoseconds of mid-exposure, in the order in which samples arrived; one timebase for all streams.
 
-    A numpy array is not copied. Lists of int and integer or datetime64 columns of pandas, polars and Arrow do as well.
+    A numpy array that cannot be written to is not copied. Lists of int and integer or datetime64 columns of pandas, polars and Arrow do as well.
     """
     kind: KindName | Kind | None = None
     """`triggered` where neither this nor a spec says otherwise."""
@@ -90,6 +90,10 @@ def as_stamps(name: str, values: Any, *, least_step_ns: int | None) -> Int64:
     stamps = _int64(name, column)
     if stamps.size:
         _refuse_unlikely(name, stamps, least_step_ns)
+    if stamps.flags.writeable:
+        # Whoever can write to them could do so while they are judged. One copy here instead of one at each step.
+        stamps = stamps.copy()
+        stamps.flags.writeable = False
     return stamps
 
 
