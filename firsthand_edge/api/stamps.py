@@ -40,7 +40,8 @@ class StreamStamps:
     stamps_ns: Any
     """(n,) int64 nanoseconds of mid-exposure, in the order in which samples arrived; one timebase for all streams.
 
-    A numpy array that cannot be written to is not copied. Lists of int and integer or datetime64 columns of pandas, polars and Arrow do as well.
+    A numpy array that cannot be written to is not copied. Lists of int and integer or datetime64 columns of pandas,
+    polars and Arrow do as well.
     """
     kind: KindName | Kind | None = None
     """`triggered` where neither this nor a spec says otherwise."""

@@ -28,14 +28,21 @@ def read(values, least=1_000_000):
     return as_stamps("wrist", values, least_step_ns=least)
 
 
-def test_an_int64_array_is_passed_through():
-    times = ticks(60)
-    assert read(times) is times
-    view = ticks(120)[::2]
-    assert np.shares_memory(read(view), view)
+def test_an_int64_array_that_cannot_be_written_to_is_passed_through():
     frozen = ticks(60)
     frozen.flags.writeable = False
     assert read(frozen) is frozen
+    view = frozen[::2]
+    assert np.shares_memory(read(view), view)
+
+
+def test_an_int64_array_that_can_be_written_to_is_copied_once():
+    times = ticks(60)
+    found = read(times)
+    assert np.array_equal(found, times)
+    assert not np.shares_memory(found, times)
+    assert not found.flags.writeable
+    assert times.flags.writeable
 
 
 @pytest.mark.parametrize(
