@@ -86,6 +86,7 @@ test-real: setup
 	$(BIN)/python -m pytest -m real tests
 
 soak: setup
+	cargo test --workspace --exclude firsthand-py --release --locked --quiet -- --ignored --nocapture
 	$(BIN)/python -m pytest -m soak -o timeout=0 tests
 
 bench: setup $(VENV)/.rivals

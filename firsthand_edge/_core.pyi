@@ -14,6 +14,7 @@ _Int64: TypeAlias = npt.NDArray[np.int64]
 
 __all__ = [
     "ClockMap",
+    "EdgeMappedClock",
     "Figures",
     "Intake",
     "LivePage",
@@ -29,6 +30,7 @@ __all__ = [
     "debug_build",
     "digest_file",
     "map_clock",
+    "map_clock_by_edges",
     "match_nearest",
     "measure",
     "quantile",
@@ -313,6 +315,52 @@ def map_clock(
     window_ns: int = 10_000_000_000,
     identity: bool = False,
 ) -> MappedClock: ...
+
+@final
+class EdgeMappedClock:
+    """A whole clock mapped by trigger edges; where there are no pairs yet, by arrivals."""
+
+    rig_ns: _Int64
+    uncertainty_ns: _Int64
+    """2**60 where neither edges nor a calibrated delay say anything."""
+    splits: _Int64
+    """Positions at which the map was split by a step of the device clock."""
+    pairs: int
+    """Readings that were paired with an edge and agree with the map."""
+    refused: int
+    """Readings that were paired with an edge and contradict the map, steps apart: miscounted pulses, late exposures."""
+    unpaired: int
+    """Exposures of which nothing tells the edge, or whose edge was not recorded."""
+    future: int
+    """Readings mapped later than their own arrival by more than their uncertainty."""
+    rate_ppb: int
+    by_arrival: MappedClock
+    """What `map_clock` says of the same readings."""
+
+def map_clock_by_edges(
+    ticks: _Int64,
+    arrival_ns: _Int64,
+    after_edge_ns: _Int64,
+    *,
+    edge_index: _Int64,
+    edge_ns: _Int64,
+    trigger_index: _Int64,
+    calibrated: bool,
+    bound_ns: int = 0,
+    bits: int = 64,
+    tick_num: int = 1,
+    tick_den: int = 1,
+    min_delay_ns: int = 0,
+    min_delay_bound_ns: int = 0,
+    window_ns: int = 10_000_000_000,
+) -> EdgeMappedClock:
+    """Fits one device clock to recorded trigger edges (sync.md section 1).
+
+    `after_edge_ns`: planned time from the edge to the stamped instant, absent for readings that no pulse caused.
+    `trigger_index`: pulses counted at the device's input, absent where it counts none; such readings are paired by time,
+    which takes a `calibrated` minimum delay. `edge_index` and `edge_ns` rise strictly. `bound_ns`: what edges and planned
+    delays may be off by. Raises ValueError otherwise, and as `map_clock`.
+    """
 
 # ---- monitor.rs: live ticks (sync.md section 6)
 

@@ -91,6 +91,9 @@ class StreamInfo:
     """How many samples a sample may come late by, as the driver states."""
     has_trigger_index: bool = False
     """The device counts pulses at its input, including those that gave no exposure. A frame counter is not one."""
+    trigger_delay_ns: int | None = None
+    """Planned time from the trigger edge to the start of exposure, where the stream's stamps are to be held against the
+    recorded edges (`firsthand_edge.clock.edges`); None where they are not."""
 
 
 @dataclass(frozen=True, slots=True)

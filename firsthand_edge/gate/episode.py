@@ -28,8 +28,9 @@ from firsthand_edge.gate.matching import TakeStream, match
 from firsthand_edge.model import ABSENT, Domain, Kind, StampPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from firsthand_edge.clock.edges import EdgeCheck
     from firsthand_edge.gate.device_clocks import Mapped
     from firsthand_edge.gate.evidence import Columns, Evidence
     from firsthand_edge.gate.figures import Figures, Int64
@@ -71,7 +72,8 @@ def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
     streams: list[TakeStream] = []
     seen: set[str] = set()
     for device in evidence.devices:
-        mapped = map_device(device, evidence.samples)
+        mapped = map_device(device, evidence)
+        notes += _edge_notes(device, mapped)
         for info in device.streams:
             if info.name in mapped:
                 reading = _Reading(evidence, device, info, spec.stream(info.name), limits, period_ns, notes)
@@ -135,6 +137,26 @@ def _ticks(evidence: Evidence, notes: list[str]) -> Int64 | None:
         return None
     ticks_ns: Int64 = pulses + np.int64(constant)
     return ticks_ns
+
+
+def _edge_notes(device: DeviceInfo, mapped: Mapping[str, Mapped]) -> list[str]:
+    """What the trigger edges say of a device's minimum delay, where it is not what the rig file states."""
+    found = next((m.edge_check for m in mapped.values() if m.edge_check is not None), None)
+    if found is None or found.compared == 0:
+        return []
+    notes = []
+    if device.min_delay_bound_ns is None or found.contradicted:
+        delay_us, bound_us = found.min_delay_ns(device.min_delay_ns) / 1000, found.spread_ns / 1000
+        notes.append(
+            f"{device.name}: by the trigger edges its minimum delay is {delay_us:.1f} us +- {bound_us:.1f} us "
+            f"({found.compared} samples compared); state it as min_delay_us and min_delay_bound_us."
+        )
+    if found.refused:
+        notes.append(
+            f"{device.name}: {found.refused} of {found.pairs + found.refused} exposures are off the edge that caused "
+            "them: it counts pulses wrongly, or exposes off its plan."
+        )
+    return notes
 
 
 def _torn(evidence: Evidence) -> str | None:
@@ -209,7 +231,8 @@ class _Reading:
             samples=int(times.size),
             unstamped=int((~stamped).sum()),
             media=self.info.media,
-            grade=self._grade(),
+            grade=self._grade(mapped.edge_check),
+            edge_check=mapped.edge_check,
             stamp_point=self.info.stamp_point,
             period_ns=period_ns,
             stamps=self._stamps(
@@ -278,10 +301,11 @@ class _Reading:
         as_recorded: Int64 = recorded
         return as_recorded
 
-    def _grade(self) -> Grade:
+    def _grade(self, edge_check: EdgeCheck | None) -> Grade:
         if self.device.identity_map:
             return Grade.NATIVE
-        return Grade.ARRIVAL if self.device.min_delay_bound_ns is None else Grade.MAPPED
+        disproved = edge_check is not None and edge_check.contradicted
+        return Grade.ARRIVAL if self.device.min_delay_bound_ns is None or disproved else Grade.MAPPED
 
     def _period(self) -> int | None:
         stated = self.spec.period_ns if self.spec is not None else None

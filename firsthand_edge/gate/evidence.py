@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,6 +55,8 @@ class Evidence:
     events: tuple[Mapping[str, Any], ...]
     edges_ns: Int64
     samples: Mapping[str, Columns]
+    edges_index: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    """Number of each pulse of `edges_ns`, as the trigger counted."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -81,6 +83,7 @@ class Evidence:
                 attachments=dict(raw["attachments"]),
                 events=tuple(_document(event) for event in raw["events"]),
                 edges_ns=raw["edges"]["time_ns"],
+                edges_index=raw["edges"]["index"],
                 samples={name: _in_order(columns) for name, columns in raw["samples"].items()},
             )
         except (KeyError, TypeError, ValueError) as exc:

@@ -19,6 +19,8 @@ from firsthand_edge.model import ABSENT, Domain, Kind, StampPoint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from firsthand_edge.clock.edges import EdgeCheck
+
 __all__ = [
     "TRIGGER",
     "Death",
@@ -255,6 +257,8 @@ class Facts:
     device: str | None = None
     incarnations: int = 1
     uncertainty_ns: int = 0
+    edge_check: EdgeCheck | None = None
+    """What the trigger edges say of the device's times; None where they were not asked."""
     wraps: int = 0
     """How often the device's counter wrapped; unwrapped, so a note and no fault."""
     splits: int = 0

@@ -6,6 +6,7 @@ Times are integer nanoseconds. Figures that were not measured are null. Fields a
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from firsthand_edge.gate.rules_stream import mean_rate_mhz
@@ -122,6 +123,8 @@ def _stream(facts: Facts, figures: Figures) -> dict[str, Any]:
         "wraps": facts.wraps,
         "splits": facts.splits,
     }
+    if facts.edge_check is not None:
+        own["edges"] = asdict(facts.edge_check)
     row = figures.sync.streams.get(facts.name) if figures.sync is not None else None
     if row is None or facts.kind is Kind.EVENT:
         return own

@@ -13,6 +13,7 @@ from firsthand_edge.model import Domain, Kind, Reason, StampPoint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from firsthand_edge.clock.edges import EdgeCheck
     from firsthand_edge.gate.figures import Facts, Figures, Step
     from firsthand_edge.gate.limits import Limits
 
@@ -372,7 +373,9 @@ def unverified(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG00
     out = []
     for facts in figures.required:
         why = []
-        if facts.grade is Grade.ARRIVAL:
+        if facts.edge_check is not None and facts.edge_check.contradicted:
+            why.append(_disproved(facts.edge_check))
+        elif facts.grade is Grade.ARRIVAL:
             why.append("its transport's minimum delay was never calibrated, so its stamps are of grade `arrival`")
         if facts.stamp_point is StampPoint.UNKNOWN:
             why.append("its stamp point is unknown, so the middle of exposure cannot be told")
@@ -389,6 +392,17 @@ def unverified(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG00
             )
         )
     return out
+
+
+def _disproved(check: EdgeCheck) -> str:
+    """How the trigger edges contradict a stated minimum delay."""
+    if check.compared == 0:
+        return f"no trigger edge lies where its stated minimum delay puts {check.unpaired} of its exposures"
+    side = "before" if check.late_ns > 0 else "after"
+    return (
+        f"the trigger edges put its samples {abs(check.late_ns) / 1e6:.3f} ms {side} the times that its stated minimum "
+        "delay gives, which is beyond the bound of that delay"
+    )
 
 
 def float64(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG001 - every rule has the same two arguments

@@ -118,6 +118,8 @@ class SimDevice(_Table):
     """The least time from the stamped instant to the arrival at the host; it is what the device reports."""
     min_delay_bound_us: int | None = Field(default=200, ge=0)
     """How well that least time is known; None: never calibrated."""
+    check_edges: bool = False
+    """Whether its stamps are held against the recorded trigger edges, with the delays that its streams state."""
     delay_error_us: int = 0
     """How far the true least delay lies above the reported one, within the bound on an honest device."""
     delay_tail_us: int = Field(default=300, ge=0)
@@ -140,6 +142,10 @@ class SimDevice(_Table):
                     f"stream {s.name} would arrive {self.min_delay_us} us after its stamp, before its exposure ends "
                     f"{rest_us} us after it; raise min_delay_us"
                 )
+        if self.check_edges and not any(s.triggered for s in self.stream):
+            raise ValueError(
+                f"device {self.name} has no triggered stream, so no edge causes its samples; take out check_edges"
+            )
         if self.counter_bits < 64 and self.counter_start >= 2**self.counter_bits:
             raise ValueError(f"counter_start {self.counter_start} does not fit {self.counter_bits} bits; lower it")
         for fault in self.fault:

@@ -67,7 +67,7 @@ class _Train(NamedTuple):
         return (true_ns >= fault.begin_ns(self.start_ns)) & (true_ns < (NEVER if end_ns is None else end_ns))
 
 
-def _stamp_info(config: SimStream) -> StreamInfo:
+def _stamp_info(config: SimStream, *, check_edges: bool) -> StreamInfo:
     return StreamInfo(
         name=config.name,
         media=content_of(config).media,
@@ -76,6 +76,7 @@ def _stamp_info(config: SimStream) -> StreamInfo:
         period_ns=config.period_ns,
         offset_ns=config.offset_ns,
         has_trigger_index=config.has_trigger_index,
+        trigger_delay_ns=config.trigger_delay_us * 1000 if check_edges and config.triggered else None,
     )
 
 
@@ -378,7 +379,7 @@ class SimSensor:
             firmware="1",
             domain=Domain.DEVICE,
             counter=Counter(c.counter_bits, c.tick_num, c.tick_den),
-            streams=tuple(_stamp_info(s) for s in c.stream),
+            streams=tuple(_stamp_info(s, check_edges=c.check_edges) for s in c.stream),
             min_delay_ns=c.min_delay_us * 1000,
             min_delay_bound_ns=None if c.min_delay_bound_us is None else c.min_delay_bound_us * 1000,
         )

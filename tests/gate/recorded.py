@@ -66,6 +66,12 @@ class Camera:
     seed: int = 1
     identity: bool = False
     trigger_index: bool = False
+    trigger_delay_ns: int | None = None
+    """From the edge to the start of exposure, where its times are to be held against the edges."""
+    late_ns: int = 0
+    """How much longer it is under way at least than its minimum delay says."""
+    miscounts_from: int | None = None
+    """From this sample of the take on its pulse count is one too low."""
     restart_at: int | None = None
     first: int = 0
     """First pulse of the take that it answers."""
@@ -81,7 +87,17 @@ class Camera:
             firmware="1",
             domain=Domain.DEVICE,
             counter=Counter(self.bits, self.tick_num, 1),
-            streams=(StreamInfo(self.name, self.media, True, self.point, P, has_trigger_index=self.trigger_index),),
+            streams=(
+                StreamInfo(
+                    self.name,
+                    self.media,
+                    True,
+                    self.point,
+                    P,
+                    has_trigger_index=self.trigger_index,
+                    trigger_delay_ns=self.trigger_delay_ns,
+                ),
+            ),
             identity_map=self.identity,
             min_delay_ns=self.min_delay_ns,
             min_delay_bound_ns=self.bound_ns,
@@ -107,6 +123,7 @@ class Camera:
         ticks = ticks if self.bits == 64 else ticks % 2**self.bits
         arrival = truth + exposure + self.min_delay_ns + random.integers(0, self.jitter_ns, pulse.size)
         arrival[::7] = truth[::7] + exposure[::7] + self.min_delay_ns  # the lower envelope is met often
+        arrival += self.late_ns
         arrival -= exposure  # one-sided delay counts from the stamped instant on
         arrival = np.maximum.accumulate(arrival)
         domain = np.full(pulse.size, int(Domain.DEVICE), dtype=np.int64)
@@ -120,13 +137,14 @@ class Camera:
         incarnation = np.zeros(pulse.size, dtype=np.int64)
         if self.restart_at is not None:
             incarnation[WARMUP + self.restart_at :] = 1
+        slipped = (taken >= (pulse.size if self.miscounts_from is None else self.miscounts_from)).astype(np.int64)
         kept = ~np.isin(taken, self.gone)
         columns = {
             "incarnation": incarnation,
             "epoch": (taken >= 0).astype(np.int64),
             "warmup": (taken < 0).astype(np.int64),
             "sequence": np.arange(pulse.size, dtype=np.int64),
-            "trigger_index": pulse if self.trigger_index else np.full(pulse.size, ABSENT, dtype=np.int64),
+            "trigger_index": pulse - slipped if self.trigger_index else np.full(pulse.size, ABSENT, dtype=np.int64),
             "device_ticks": ticks,
             "arrival_ns": arrival,
             "exposure_ns": exposure,

@@ -68,6 +68,10 @@ def test_the_replayed_recording_lies_beside_the_rig_file():
         ({"colour": "red"}, "Extra inputs"),
         ({"min_delay_us": 1000}, "before its exposure ends 2000 us after it; raise min_delay_us"),
         ({"counter_bits": 16, "counter_start": 2**16}, "does not fit 16 bits"),
+        (
+            {"check_edges": True, "stream": imu().model_dump()["stream"]},
+            "no edge causes its samples; take out check_edges",
+        ),
         ({"fault": [{"kind": "wrap", "bits": 32}]}, "a wrap at 32 bits is none: the counter has 32"),
         ({"fault": [{"kind": "explode"}]}, "explode"),
         ({"fault": [{"kind": "start_late", "for_s": 1}]}, "start_late has no for_s"),

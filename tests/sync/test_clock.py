@@ -118,6 +118,24 @@ def test_k06_slow_control_transfer():
     assert (mapped.future, mapped.splits.size) == (0, 0)
 
 
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 7)), max_size=30), st.integers(2_000_000, 15_000_000))
+def test_k06_slow_control_transfers_at_any_time_bend_nothing(transfers, late_ns):
+    # Clock samples at 10 Hz for 6 s, a good one 0.25 ms under way, a slow one by half its round trip: up to five in a
+    # row, then at least one that is good.
+    is_slow = [late for slow, good in transfers for late in [True] * slow + [False] * good]
+    is_slow = np.array((is_slow + [False] * 60)[:60])
+    device_ns = np.arange(60, dtype=np.int64) * 100 * MS
+    truth = 1764537600000000000 + device_ns
+    host_ns = truth + 250_000 + late_ns * is_slow
+    mapped = _core.map_clock(device_ns, host_ns, min_delay_ns=250_000)
+    assert np.all(mapped.rig_ns <= host_ns - 250_000)
+    assert np.all(np.abs(mapped.rig_ns - truth) <= mapped.uncertainty_ns)
+    assert (mapped.future, mapped.splits.size) == (0, 0)
+    # Before there are 2 s of pairs, when no take begins, a row of slow ones may look like a clock that runs slow.
+    assert np.all(mapped.rig_ns[20:] == truth[20:])
+
+
 def test_stamps_that_claim_to_be_rig_time_and_lie_after_their_arrival_are_counted():
     # k06: frames arrive 26 ms after their capture; two of these claim to have been taken after they arrived.
     capture = [i * 33_333_333 + (30 * MS if i in {4, 9} else 0) for i in range(20)]

@@ -11,9 +11,10 @@
 //!   uncertainty stated for the reading before, as far as that uncertainty is honest.
 //! - A step of the device clock begins a new segment and changes nothing before it. A step forward would put a reading
 //!   after its own arrival, which cannot be, so it splits at once. A step back looks like a delay: it is believed at
-//!   once where no delay is as long, else after readings that agree on it for a second.
+//!   once where no delay is as long, else after readings in a row that agree on it for longer than anything is delayed:
+//!   the new segment then begins with them, and until then the uncertainty covers the step.
 
-use crate::envelope::{DELAY_MAX_NS, Envelope};
+use crate::envelope::{DELAY_MAX_NS, Envelope, ppb};
 use crate::error::SyncError;
 use crate::order::ABSENT;
 use crate::unwrap::{Counter, Unwrapper};
@@ -26,14 +27,28 @@ const SETTLED_SPAN_NS: i128 = 2_000_000_000;
 /// Uncertainty within which a map is settled.
 const SETTLED_WITHIN_NS: i64 = 500_000;
 /// The least step forward that is not taken for a quick pair, whatever the uncertainty.
-const FORWARD_STEP_NS: i64 = 1_000_000;
+const FORWARD_STEP_NS: i64 = 300_000;
 /// The least step back that is looked for; below it, the window follows.
-const BACK_STEP_NS: i128 = 20_000_000;
-/// Readings agree on a step back within this.
+const BACK_STEP_NS: i128 = 500_000;
+/// Readings agree on a step back within half of it, and within this.
 const BACK_STEP_AGREES_NS: i128 = 5_000_000;
-/// So many readings must agree, over `BACK_STEP_OVER_NS`, without one of ordinary delay between them.
-const BACK_STEP_READINGS: u32 = 8;
-const BACK_STEP_OVER_NS: i128 = 1_000_000_000;
+/// A step back is believed when readings in a row agree on it, without one of ordinary delay between them, for so long
+/// that chance does not do it: each is as rare as pairs of its height are, and all together are one in `2^40`.
+const BACK_STEP_BITS: u32 = 40;
+/// From here on the uncertainty covers it.
+const BACK_STEP_SUSPECT_BITS: u32 = 30;
+/// What comes late in a row may have waited for one thing, so it must go on for longer than such things last.
+const BACK_STEP_OVER_NS: i128 = 4_000_000_000;
+/// No ordinary thing holds a rig's transport up by this much for long: such a step is believed sooner, if hardly any
+/// reading of the window (one in 2^7) came that late.
+const GREAT_STEP_NS: i128 = 20_000_000;
+const GREAT_STEP_OVER_NS: i128 = 1_000_000_000;
+const GREAT_STEP_BITS: u32 = 7;
+/// Readings that must agree in any case, and those from which on the uncertainty covers a great step.
+const STEP_READINGS: u32 = 8;
+const STEP_SUSPECT_READINGS: u32 = 3;
+/// Pairs as high as a step are everyday where one in four is: two streams of one device may differ in delay.
+const USUAL_BITS: u32 = 2;
 
 /// How a device clock is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,13 +95,48 @@ impl Mapped {
 }
 
 /// Consecutive late readings that may be a step back of the device clock.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Suspicion {
+    /// Their own segment, if it is one.
+    segment: Envelope,
     since_ns: i64,
     /// Of the last reading that agreed: what arrives together was late together and is one piece of evidence.
     arrival_ns: i64,
     height: i128,
     agreeing: u32,
+    /// Readings in a row that were later still.
+    above: u32,
+    /// How rare readings of this height were before, see `Envelope::rarity`.
+    bits: u32,
+    /// A reading less late than this is an ordinary one.
+    least: i128,
+}
+
+fn agrees_within(height: i128) -> i128 {
+    (height / 2).min(BACK_STEP_AGREES_NS)
+}
+
+impl Suspicion {
+    fn is_great(&self) -> bool {
+        self.height >= GREAT_STEP_NS && self.bits >= GREAT_STEP_BITS
+    }
+
+    /// What the uncertainty must cover on account of it.
+    fn covered_ns(&self) -> i64 {
+        let great = self.is_great() && self.agreeing >= STEP_SUSPECT_READINGS;
+        let suspect = great || self.agreeing.saturating_mul(self.bits) >= BACK_STEP_SUSPECT_BITS;
+        if suspect { i64::try_from(self.height).unwrap_or(UNBOUNDED_NS) } else { 0 }
+    }
+
+    /// Whether it is a step, after so much device time and in a window of this length.
+    fn is_sure(&self, lasting_ns: i128, window_ns: i128) -> bool {
+        // The window must not have left the pairs before the step behind, or it would bend.
+        let (over_ns, bits) =
+            if self.is_great() { (GREAT_STEP_OVER_NS, 0) } else { (BACK_STEP_OVER_NS, BACK_STEP_BITS) };
+        self.agreeing >= STEP_READINGS
+            && self.agreeing.saturating_mul(self.bits) >= bits
+            && lasting_ns >= over_ns.min(window_ns * 2 / 5)
+    }
 }
 
 /// The map of one device clock. A restarted device gets a new one.
@@ -169,8 +219,12 @@ impl ClockMap {
     /// How much faster rig time runs than the device counts, in 10^-9, at most 500 000 either way; 0 of nothing.
     #[must_use]
     pub fn rate_ppb(&self) -> i64 {
-        let rate = self.envelope.as_ref().map_or(0, Envelope::rate);
-        i64::try_from(rate.div_euclid(1000)).unwrap_or(0)
+        self.envelope.as_ref().map_or(0, |envelope| ppb(envelope.rate()))
+    }
+
+    /// The same in 2^-40.
+    pub(crate) fn rate(&self) -> i128 {
+        self.envelope.as_ref().map_or(0, Envelope::rate)
     }
 
     /// Readings mapped later than their own arrival by more than their uncertainty (`stamp.future`). A fitted map makes
@@ -189,9 +243,16 @@ impl ClockMap {
         };
         let height = i128::from(arrival_ns) - envelope.at(device_ns);
         let ahead = envelope.ahead(device_ns).max(0);
-        let stepped = self.stepped(envelope, height, ahead) || self.stepped_back(device_ns, arrival_ns, height);
-        if let Some(envelope) = &mut self.envelope {
-            if stepped || ahead > window_ns.into() {
+        let begins = if Self::stepped(envelope, height, ahead) {
+            Some(Envelope::new(window_ns, device_ns, arrival_ns, envelope.rate()))
+        } else {
+            self.stepped_back(device_ns, arrival_ns, height)
+        };
+        let stepped = begins.is_some();
+        if let Some(segment) = begins {
+            (self.envelope, self.suspicion) = (Some(segment), None);
+        } else if let Some(envelope) = &mut self.envelope {
+            if ahead > window_ns.into() {
                 // After a silence longer than the window its pairs say nothing any more, but no clock has stepped.
                 *envelope = Envelope::new(window_ns, device_ns, arrival_ns, envelope.rate());
                 self.suspicion = None;
@@ -204,35 +265,55 @@ impl ClockMap {
     }
 
     /// A step that one reading proves: arrived before it can have been taken, or later than anything is delayed.
-    fn stepped(&self, envelope: &Envelope, height: i128, ahead: i128) -> bool {
+    fn stepped(envelope: &Envelope, height: i128, ahead: i128) -> bool {
         // The rate may be off by 500 ppm at worst, over the time since the newest pair.
         let drift = ahead / 2000;
-        let early = self.uncertainty_ns(envelope).max(FORWARD_STEP_NS);
+        let early = envelope.uncertainty_ns().max(FORWARD_STEP_NS);
         height < -(i128::from(early) + drift) || height > i128::from(DELAY_MAX_NS) + drift
     }
 
-    /// A step back that looks like a delay, once enough readings in a row agree on it.
-    fn stepped_back(&mut self, device_ns: i64, arrival_ns: i64, height: i128) -> bool {
-        if height < BACK_STEP_NS {
+    /// A step back that looks like a delay, once enough readings in a row agree on it: the segment that they make.
+    fn stepped_back(&mut self, device_ns: i64, arrival_ns: i64, height: i128) -> Option<Envelope> {
+        let envelope = self.envelope.as_ref()?;
+        let least = || BACK_STEP_NS.max(2 * i128::from(envelope.uncertainty_ns()));
+        // Once a step is suspected, the spread that it makes itself must not excuse it.
+        let least = self.suspicion.as_ref().map_or_else(least, |suspicion| suspicion.least);
+        if height < least {
             self.suspicion = None;
-            return false;
+            return None;
         }
-        let fresh = Suspicion { since_ns: device_ns, arrival_ns, height, agreeing: 1 };
-        let Some(suspicion) = &mut self.suspicion else {
-            let usual = self.envelope.as_ref().is_some_and(|e| e.is_usual(height - BACK_STEP_AGREES_NS));
-            self.suspicion = (!usual).then_some(fresh);
-            return false;
+        let window_ns = self.config.window_ns;
+        let suspect = |bits| Suspicion {
+            // A clock that was set runs on at the rate it had.
+            segment: Envelope::new(window_ns, device_ns, arrival_ns, envelope.rate()),
+            since_ns: device_ns,
+            arrival_ns,
+            height,
+            agreeing: 1,
+            above: 0,
+            bits,
+            least,
         };
-        if height < suspicion.height - BACK_STEP_AGREES_NS {
-            // A queue that drains: every reading is less late than the one before.
-            *suspicion = fresh;
-        } else if height <= suspicion.height + BACK_STEP_AGREES_NS {
+        let Some(suspicion) = &mut self.suspicion else {
+            let bits = envelope.rarity(height - agrees_within(height));
+            self.suspicion = (bits >= USUAL_BITS).then(|| suspect(bits));
+            return None;
+        };
+        let within = agrees_within(suspicion.height);
+        suspicion.above = if height > suspicion.height + within { suspicion.above + 1 } else { 0 };
+        if height < suspicion.height - within || suspicion.above >= STEP_READINGS {
+            // A queue that drains, every reading less late than the one before; or the first was late and no step.
+            *suspicion = suspect(suspicion.bits.min(envelope.rarity(height - agrees_within(height))));
+            return None;
+        }
+        suspicion.segment.learn(device_ns, arrival_ns);
+        if suspicion.above == 0 {
             suspicion.height = suspicion.height.min(height);
             suspicion.agreeing += u32::from(arrival_ns > suspicion.arrival_ns);
             suspicion.arrival_ns = suspicion.arrival_ns.max(arrival_ns);
         }
-        suspicion.agreeing >= BACK_STEP_READINGS
-            && i128::from(device_ns) - i128::from(suspicion.since_ns) >= BACK_STEP_OVER_NS
+        let lasting_ns = i128::from(device_ns) - i128::from(suspicion.since_ns);
+        self.suspicion.take_if(|suspicion| suspicion.is_sure(lasting_ns, window_ns.into())).map(|s| s.segment)
     }
 
     fn map(&self, device_ns: i64) -> (i64, i64) {
@@ -249,7 +330,7 @@ impl ClockMap {
 
     /// The bound of the minimum delay, what the line may be off by, and a step back as long as it is suspected.
     fn uncertainty_ns(&self, envelope: &Envelope) -> i64 {
-        let step = self.suspicion.filter(|s| s.agreeing >= 3).map_or(0, |s| i64::try_from(s.height).unwrap_or(0));
+        let step = self.suspicion.as_ref().map_or(0, Suspicion::covered_ns);
         envelope.uncertainty_ns().saturating_add(self.config.min_delay_bound_ns).saturating_add(step)
     }
 }

@@ -11,14 +11,21 @@ use std::collections::VecDeque;
 
 /// Pieces that the window is cut into.
 const BINS: i64 = 128;
-/// Rates are counted in 10^-12, so that 10 s of rounding stay below 1 ns.
-const RATE_UNIT: i128 = 1_000_000_000_000;
+/// Rates are counted in 2^-40, about 10^-12, so that 10 s of rounding stay below 1 ns and a line needs no division.
+pub(crate) const RATE_BITS: u32 = 40;
+pub(crate) const RATE_UNIT: i128 = 1 << RATE_BITS;
 /// Cheapest crystals stay within 100 ppm; 500 ppm is what NTP and PTP servos take for the limit of a sane clock.
-const RATE_MAX: i128 = 500_000_000;
-/// Occupied bins below which the spread of the pairs says nothing.
+pub(crate) const RATE_MAX: i128 = 500 * RATE_UNIT / 1_000_000;
+/// Occupied bins and length of the pairs below which their spread says nothing.
 const BINS_TO_JUDGE: usize = 12;
-/// What is claimed until then: within a second of pairs a line of unknown rate cannot be off by more.
-const SPREAD_UNJUDGED_NS: i64 = 2_000_000;
+const SPAN_TO_JUDGE_NS: i128 = 2_000_000_000;
+/// What is claimed until then. A device that was just opened is still being set up: every pair of its first second may
+/// have waited for a slow control transfer, 15 ms in the field.
+const SPREAD_UNJUDGED_NS: i64 = 20_000_000;
+/// What a rate may be off by that was never measured: two crystals of 100 ppm each.
+const RATE_UNKNOWN: i128 = 200 * RATE_UNIT / 1_000_000;
+/// The newest bins that may all be late ones: a line does not turn to fewer.
+const BINS_TO_TURN: usize = 6;
 /// How fast a crystal's rate changes with its temperature at worst: 0.5 ppm a second, as one over seconds squared.
 const BEND_PER_S2: i128 = 2_000_000;
 /// Longest delay that is taken for a delay at all.
@@ -30,8 +37,37 @@ struct Bin {
     number: i128,
     x: i128,
     y: i128,
-    /// The highest pair of the bin, as its height over the line when it came.
-    top: i128,
+    /// Of all its pairs.
+    heights: Heights,
+    /// It began with a pair that arrived after every pair before it, so it is evidence of its own.
+    fresh: bool,
+}
+
+/// How high pairs lay over the line when they came: a count for each power of two from 2^16 ns on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heights([u32; 16]);
+
+impl Heights {
+    fn place(height_ns: i128) -> usize {
+        let units = u64::try_from(height_ns >> 16).unwrap_or(if height_ns < 0 { 0 } else { u64::MAX });
+        (u64::BITS - units.leading_zeros()).min(15) as usize
+    }
+
+    fn put(&mut self, height_ns: i128) {
+        if let Some(count) = self.0.get_mut(Self::place(height_ns)) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    fn take(&mut self, others: &Self) {
+        self.0.iter_mut().zip(others.0).for_each(|(count, other)| *count = count.saturating_sub(other));
+    }
+
+    fn rarity(&self, height_ns: i128) -> u32 {
+        let sum = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+        let higher = sum(self.0.get(Self::place(height_ns)..).unwrap_or(&[]));
+        (sum(&self.0) / higher.max(1)).checked_ilog2().unwrap_or(0).min(31)
+    }
 }
 
 /// `y = base + rate * x`.
@@ -47,8 +83,13 @@ impl Line {
     }
 
     fn rise(rate: i128, x: i128) -> i128 {
-        (rate * x).div_euclid(RATE_UNIT)
+        (rate * x) >> RATE_BITS
     }
+}
+
+/// A rate in 10^-9, rounded down.
+pub(crate) fn ppb(rate: i128) -> i64 {
+    i64::try_from((rate * 1_000_000_000) >> RATE_BITS).unwrap_or(0)
 }
 
 /// The pairs of one segment of a device clock: between two steps of it, the clock runs on.
@@ -63,10 +104,16 @@ pub(crate) struct Envelope {
     line: Line,
     spread_ns: i64,
     newest: i128,
+    /// Arrival of the newest pair that began a bin, relative to the first pair.
+    arrived: Option<i128>,
+    /// Bins that are fresh.
+    evidence: u32,
+    /// Of all pairs of the bins.
+    heights: Heights,
 }
 
 impl Envelope {
-    /// Begins with one pair, at the rate known of this clock so far (10^-12, 0 for a clock never seen).
+    /// Begins with one pair, at the rate known of this clock so far (2^-40, 0 for a clock never seen).
     pub(crate) fn new(window_ns: i64, device_ns: i64, arrival_ns: i64, rate: i128) -> Self {
         let mut envelope = Self {
             origin: (device_ns.into(), arrival_ns.into()),
@@ -77,6 +124,9 @@ impl Envelope {
             line: Line { base: 0, rate },
             spread_ns: SPREAD_UNJUDGED_NS,
             newest: 0,
+            arrived: None,
+            evidence: 0,
+            heights: Heights::default(),
         };
         envelope.learn(device_ns, arrival_ns);
         envelope
@@ -98,22 +148,23 @@ impl Envelope {
         self.newest
     }
 
-    /// Rig time per device time less one, in 10^-12.
+    /// Rig time per device time less one, in 2^-40.
     pub(crate) fn rate(&self) -> i128 {
         self.line.rate
     }
 
     /// What the line may be off by: three times the height of the lowest pairs over it in the worst quarter of the
     /// window (the third lowest of each quarter, so that one lucky pair is no proof), what a clock bends away from a
-    /// straight line over the window, and at first, when every pair so far may have been a late one, a second that each
-    /// bin halves (and not each pair: those of one batch are late together).
+    /// straight line over the window, what its rate may be off by over the time that the newest bins reach back (a
+    /// silence before them, in which the line ran on alone), and at first, when every pair so far may have been a
+    /// late one, a second that each bin halves (and not each pair: those of one batch are late together).
     pub(crate) fn uncertainty_ns(&self) -> i64 {
-        self.spread_ns.saturating_add(DELAY_MAX_NS >> self.bins.len().min(62))
+        self.spread_ns.saturating_add(DELAY_MAX_NS >> self.evidence.saturating_sub(1).min(62))
     }
 
-    /// Were pairs as high as this an everyday matter in this window? Two streams of one device may differ in delay.
-    pub(crate) fn is_usual(&self, height_ns: i128) -> bool {
-        self.bins.iter().filter(|bin| bin.top >= height_ns).count() >= 8
+    /// How rare pairs as high as this are in this window: one in `2^n` of them at most, `n` at most 31.
+    pub(crate) fn rarity(&self, height_ns: i128) -> u32 {
+        self.heights.rarity(height_ns)
     }
 
     /// Takes a pair in. Afterwards the line lies at or below it.
@@ -133,16 +184,24 @@ impl Envelope {
 
     /// Puts a pair into its bin; true if it is the first one there.
     fn put(&mut self, x: i128, y: i128, height: i128) -> bool {
-        let number = x.div_euclid(self.bin_ns);
+        self.heights.put(height);
+        let newest = self.bins.back().filter(|bin| (0..self.bin_ns).contains(&(x - bin.number * self.bin_ns)));
+        let number = newest.map_or_else(|| x.div_euclid(self.bin_ns), |bin| bin.number);
         let place = self.bins.iter().rposition(|bin| bin.number <= number);
         if let Some(bin) = place.and_then(|place| self.bins.get_mut(place)).filter(|bin| bin.number == number) {
             if height < bin.y - self.line.at(bin.x) {
                 (bin.x, bin.y) = (x, y);
             }
-            bin.top = bin.top.max(height);
+            bin.heights.put(height);
             return false;
         }
-        self.bins.insert(place.map_or(0, |place| place + 1), Bin { number, x, y, top: height });
+        let arrival = x + y;
+        let fresh = self.arrived.is_none_or(|arrived| arrival > arrived);
+        self.evidence += u32::from(fresh);
+        self.arrived = self.arrived.max(Some(arrival));
+        let mut heights = Heights::default();
+        heights.put(height);
+        self.bins.insert(place.map_or(0, |place| place + 1), Bin { number, x, y, heights, fresh });
         true
     }
 
@@ -150,7 +209,9 @@ impl Envelope {
     fn forget(&mut self) {
         let first = (self.newest - self.window_ns).div_euclid(self.bin_ns);
         while self.bins.front().is_some_and(|bin| bin.number < first) {
-            self.bins.pop_front();
+            let Some(bin) = self.bins.pop_front() else { break };
+            self.evidence -= u32::from(bin.fresh);
+            self.heights.take(&bin.heights);
         }
     }
 
@@ -158,7 +219,8 @@ impl Envelope {
         let (Some(first), Some(last)) = (self.bins.front(), self.bins.back()) else { return };
         let (span, middle) = (last.x - first.x, (first.x + last.x).div_euclid(2));
         self.trace_hull();
-        if span >= (self.window_ns / 2).min(1_000_000_000) {
+        let turns = self.unproven().is_some_and(|unproven| unproven.x > middle);
+        if turns && span >= (self.window_ns / 2).min(1_000_000_000) {
             let edge = self.hull.windows(2).find(|edge| edge[1].0 > middle);
             if let Some(&[(x0, y0), (x1, y1)]) = edge {
                 self.line.rate = ((y1 - y0) * RATE_UNIT).div_euclid(x1 - x0).clamp(-RATE_MAX, RATE_MAX);
@@ -185,7 +247,7 @@ impl Envelope {
 
     fn spread(&self, span: i128) -> i64 {
         let count = self.bins.len();
-        if count < BINS_TO_JUDGE {
+        if count < BINS_TO_JUDGE || span < SPAN_TO_JUDGE_NS.min(self.window_ns / 2) {
             return SPREAD_UNJUDGED_NS;
         }
         let quarter = |q: usize| {
@@ -202,6 +264,23 @@ impl Envelope {
         let worst = (0..4).map(quarter).max().unwrap_or(i128::MAX);
         // A parabola lies within a * span^2 / 8 of its chord, for a second derivative a.
         let bend = span * span / 1_000_000_000 / (8 * BEND_PER_S2);
-        i64::try_from(worst.saturating_mul(3).saturating_add(bend)).unwrap_or(i64::MAX / 4)
+        let spread = worst.saturating_mul(3).saturating_add(bend);
+        i64::try_from(spread.saturating_add(self.alone(spread))).unwrap_or(i64::MAX / 4)
+    }
+
+    /// The first of the newest bins: as many as may all be late ones.
+    fn unproven(&self) -> Option<&Bin> {
+        let newest = BINS_TO_TURN.min(self.bins.len() / 3).max(1);
+        self.bins.get(self.bins.len().checked_sub(newest)?)
+    }
+
+    /// What the line may have gone astray by since the bins that hold it.
+    fn alone(&self, spread: i128) -> i128 {
+        let (Some(first), Some(last)) = (self.bins.front(), self.bins.back()) else { return 0 };
+        let Some(unproven) = self.unproven() else { return 0 };
+        let (held, alone) = (unproven.x - first.x, last.x - unproven.x);
+        // A line between two points that are off by `spread` each.
+        let tilt = if held > 0 { (2 * spread * RATE_UNIT / held).min(RATE_UNKNOWN) } else { RATE_UNKNOWN };
+        Line::rise(tilt, alone) + alone * alone / 1_000_000_000 / (2 * BEND_PER_S2)
     }
 }

@@ -14,6 +14,7 @@
 //! | `measure` | 3, 4 | all of it in one call |
 //! | `unwrap` | 1 | a device's counter to device time |
 //! | `clock`, `envelope` | 1 | device time to rig time, causally |
+//! | `edge_fit` | 1 | the same, of triggered devices, by recorded edges |
 //! | `stamps` | 5 | a stream's stamps against themselves |
 //! | `monitor`, `track` | 6 | ticks as they happen |
 //! | `simd` | | the widest vectors that the processor has |
@@ -24,6 +25,7 @@ mod by_index;
 mod by_time;
 pub mod clock;
 mod column;
+pub mod edge_fit;
 mod envelope;
 mod error;
 mod in_row;
@@ -46,6 +48,7 @@ pub mod unwrap;
 
 pub use clock::{ClockConfig, ClockMap, Mapped, MappedClock, UNBOUNDED_NS, map_clock};
 pub use column::Column;
+pub use edge_fit::{EdgeConfig, EdgeMap, EdgeMapped, EdgeReadings, Exposure, map_clock_by_edges};
 pub use error::SyncError;
 pub use measure::{Figures, Kind, Settings, Stream, StreamFigures, measure};
 pub use monitor::{FinalTick, Monitor, MonitorConfig, MonitorStream};

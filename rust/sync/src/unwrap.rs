@@ -50,13 +50,15 @@ impl Counter {
 
     /// The representative of `ticks` modulo the range with the smallest magnitude.
     fn signed(&self, ticks: i128) -> i128 {
-        let low = ticks.rem_euclid(self.range());
+        let low = ticks & (self.range() - 1);
         if low >= self.range() / 2 { low - self.range() } else { low }
     }
 
     /// Device time of an unwrapped count: `floor(count * num / den)`.
     fn to_ns(self, count: i128) -> Option<i128> {
-        Some(count.checked_mul(self.tick_num.into())?.div_euclid(self.tick_den.into()))
+        let ns = count.checked_mul(self.tick_num.into())?;
+        // A division of 128 bits takes longer than all the rest.
+        Some(if self.tick_den == 1 { ns } else { ns.div_euclid(self.tick_den.into()) })
     }
 }
 
@@ -112,13 +114,18 @@ impl Unwrapper {
         let range = self.counter.range();
         let Some(last) = self.last else {
             let signed = self.counter.bits == 64;
-            return Some(if signed { self.counter.signed(ticks) } else { ticks.rem_euclid(range) });
+            return Some(if signed { self.counter.signed(ticks) } else { ticks & (range - 1) });
         };
         let nearest = last.checked_add(self.counter.signed(ticks.checked_sub(last)?))?;
         let (Some(arrival), Some((floor, _))) = (arrival_ns, self.floor) else { return Some(nearest) };
         let under_way = i128::from(arrival).checked_sub(self.counter.to_ns(nearest)?)?.checked_sub(floor)?;
-        let range_ns = self.counter.to_ns(range)?.max(1);
-        let ranges = (under_way.abs() + range_ns / 8).div_euclid(range_ns) * under_way.signum();
+        // In ns times `tick_den`, in which a range is a whole number. One beyond 128 bits never passes in silence.
+        let Some(range_units) = range.checked_mul(self.counter.tick_num.into()) else { return Some(nearest) };
+        let reach = under_way.abs().checked_mul(self.counter.tick_den.into())?.checked_add(range_units / 8)?;
+        if reach < range_units {
+            return Some(nearest);
+        }
+        let ranges = reach.div_euclid(range_units) * under_way.signum();
         nearest.checked_add(ranges.checked_mul(range)?)
     }
 
@@ -131,7 +138,7 @@ impl Unwrapper {
     fn range_of(&self, count: i128) -> i128 {
         // A signed 64-bit counter wraps where its sign turns, the others where they pass 0.
         let origin = if self.counter.bits == 64 { self.counter.range() / 2 } else { 0 };
-        count.saturating_add(origin).div_euclid(self.counter.range())
+        count.saturating_add(origin) >> self.counter.bits
     }
 }
 

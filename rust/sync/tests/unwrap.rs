@@ -1,6 +1,9 @@
 //! Counters that wrap, late readings that must not fake a wrap, and silences that hide one.
 
+mod simulated;
+
 use firsthand_sync::{Counter, SyncError, Unwrapper};
+use simulated::Random;
 
 fn counter(bits: u32, tick_num: i64, tick_den: i64) -> Counter {
     Counter { bits, tick_num, tick_den }
@@ -101,4 +104,105 @@ fn a_counter_that_no_device_can_have_is_refused() {
     for bad in [counter(0, 1, 1), counter(65, 1, 1), counter(32, 0, 1), counter(32, 1, -1)] {
         assert!(Unwrapper::new(bad).is_err(), "{bad:?}");
     }
+}
+
+/// One reading of a device whose count is known.
+struct Reading {
+    /// The count that never wraps, in ticks.
+    count: i128,
+    arrival_ns: i64,
+}
+
+/// Readings of two streams of one device, in order of arrival: each stream is late by its own delay, the later one by up
+/// to 3/16 of the counter's range more than the other, and now and then both are silent for many ranges.
+fn two_streams(counter: Counter, random: &mut Random) -> Vec<Reading> {
+    let (num, den) = (i128::from(counter.tick_num), i128::from(counter.tick_den));
+    let range = 1_i128 << counter.bits;
+    let range_ns = range * num / den;
+    // From the middle of the range, or a few readings before its end.
+    let first = match random.below(2) {
+        0 => random.bits() as i128 % range,
+        _ => range - 1 - random.bits() as i128 % (range / 8).max(1),
+    };
+    // A silence may be as long as a drift of 100 ppm and a delay can be told from a range.
+    let limit_ns = i128::from(i64::MAX) / 64;
+    let silence = |random: &mut Random| (random.below(500) as i128 * range_ns).min(limit_ns - range_ns.min(limit_ns));
+    let drift_ppm = random.below(201) as i128 - 100;
+    let (mut device_ns, mut readings) = ([0_i128; 2], Vec::new());
+    let delay_ns = [0, random.bits() as i128 % (range_ns / 8).max(1)];
+    for step in 0..120 {
+        let quiet = if step % 40 == 39 && counter.bits < 60 { silence(random) } else { 0 };
+        let ahead = device_ns.into_iter().max().unwrap_or(0);
+        for stream in 0..2 {
+            let step_ns = 1 + random.bits() as i128 % (range_ns / 16).max(1);
+            device_ns[stream] = (device_ns[stream] + step_ns).max(ahead - range_ns / 16) + quiet;
+            let late_ns = delay_ns[stream] + random.bits() as i128 % (range_ns / 16).max(1);
+            // The count at that time, exactly, and when the host saw it.
+            let count = first + device_ns[stream] * den / num;
+            let rig_ns = device_ns[stream] + device_ns[stream] * drift_ppm / 1_000_000;
+            let Ok(arrival_ns) = i64::try_from(rig_ns + late_ns) else { continue };
+            readings.push(Reading { count, arrival_ns });
+        }
+    }
+    readings.sort_by_key(|reading| reading.arrival_ns);
+    readings
+}
+
+#[test]
+fn two_streams_of_one_device_unwrap_alike_at_every_width_and_tick() -> Result<(), SyncError> {
+    let mut random = Random(1);
+    let mut wrapped = 0;
+    for bits in 8..=64 {
+        for case in 0..40 {
+            let tick = |random: &mut Random| 1 + random.bits() as i64 % (1 << random.below(24));
+            let counter = counter(bits, tick(&mut random).abs().max(1), tick(&mut random).abs().max(1));
+            if (1_i128 << bits) * i128::from(counter.tick_num) / i128::from(counter.tick_den) < 1000 {
+                continue; // no delay can be told from a range of less than a microsecond
+            }
+            let readings = two_streams(counter, &mut random);
+            let range = 1_i128 << bits;
+            let low = |count: i128| match count.rem_euclid(range) {
+                low if bits == 64 && low >= range / 2 => low - range,
+                low => low,
+            };
+            let Some(first) = readings.first() else { continue };
+            let mut unwrapper = Unwrapper::new(counter)?;
+            for (i, reading) in readings.iter().enumerate() {
+                // A counter of 64 bits is read as the int64 that it is; one value of those stands for none.
+                let ticks = low(reading.count) as i64;
+                if ticks == i64::MIN {
+                    continue;
+                }
+                let expected = (reading.count - first.count + low(first.count)) * i128::from(counter.tick_num);
+                let expected = expected.div_euclid(counter.tick_den.into());
+                let expected = i64::try_from(expected).ok().filter(|&ns| ns != i64::MIN);
+                let found = unwrapper.push(ticks, Some(reading.arrival_ns));
+                assert_eq!(found, expected, "{counter:?}, case {case}, reading {i}, count {}", reading.count);
+            }
+            wrapped += unwrapper.wraps();
+        }
+    }
+    assert!(wrapped > 10_000, "{wrapped} wraps say little");
+    Ok(())
+}
+
+#[test]
+fn without_arrivals_readings_within_half_the_range_unwrap_at_every_width() -> Result<(), SyncError> {
+    let mut random = Random(2);
+    for bits in 8..=63 {
+        for _ in 0..20 {
+            let range = 1_i128 << bits;
+            let counter = counter(bits, 1 + random.below(1 << 20) as i64, 1 + random.below(1 << 20) as i64);
+            let first = random.bits() as i128 % range;
+            let (mut count, mut unwrapper) = (first, Unwrapper::new(counter)?);
+            for _ in 0..60 {
+                let ns = (count * i128::from(counter.tick_num)).div_euclid(counter.tick_den.into());
+                let ticks = count.rem_euclid(range) as i64;
+                let expected = i64::try_from(ns).ok().filter(|&ns| ns != i64::MIN);
+                assert_eq!(unwrapper.push(ticks, None), expected, "{counter:?} {count}");
+                count += random.bits() as i128 % (range / 2) - random.bits() as i128 % (range / 4);
+            }
+        }
+    }
+    Ok(())
 }
