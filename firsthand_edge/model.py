@@ -14,7 +14,9 @@ __all__ = [
     "ABSENT",
     "Counter",
     "DeviceInfo",
+    "Diagnosis",
     "Domain",
+    "Fault",
     "Kind",
     "Reason",
     "Sample",
@@ -146,6 +148,43 @@ class Sample:
     """The device's own metadata: msgpack of a map, or empty."""
 
 
+class Fault(StrEnum):
+    """What lies behind a disagreement, as far as the figures tell."""
+
+    CONSTANT = "constant"
+    STEP = "step"
+    DRIFT = "drift"
+    SLIP = "slip"
+    TAI_UTC = "tai_utc"
+    UNIT = "unit"
+    WRAP = "wrap"
+    STAMP_POINT = "stamp_point"
+    EXPOSURE_SPREAD = "exposure_spread"
+    JITTER = "jitter"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Which stream disagrees with the rest, how, since when and by how much. What is not known is None."""
+
+    kind: Fault
+    stream: str | None
+    """None where two streams disagree and nothing else tells which of them is wrong."""
+    sentence: str
+    """What a technician can act on, without a full stop."""
+    began_tick: int | None = None
+    began_ns: int | None = None
+    """Time since the first tick of the span."""
+    offset_ns: int | None = None
+    """Signed size of a constant or a step; of jitter and exposures, how wide 90 of 100 samples lie apart."""
+    drift_ppb: int | None = None
+    """How much longer its period is than that of the rest, in 10^-9."""
+    ticks: int | None = None
+    """Signed number of ticks that it slipped by."""
+    factor: int | None = None
+    """Of a unit: a power of a thousand."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why an episode is rejected, or what it is warned about. A row of the reject log."""
@@ -164,12 +203,16 @@ class Reason:
     first_sample: int | None = None
     """Position of the first offending sample of `stream`, in arrival order within the take."""
     last_sample: int | None = None
+    diagnosis: tuple[Diagnosis, ...] = ()
+    """What lies behind it, the stream most at fault first; `cause` says the same in words."""
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object without the fields that say nothing."""
-        out = {k: v for k, v in asdict(self).items() if v is not None}
+        """A JSON object without the fields that say nothing; of a diagnosis all fields."""
+        out = {k: v for k, v in asdict(self).items() if v is not None and k != "diagnosis"}
         if self.pair is not None:
             out["pair"] = list(self.pair)
+        if self.diagnosis:
+            out["diagnosis"] = [{**asdict(found), "kind": found.kind.value} for found in self.diagnosis]
         return out
 
 

@@ -261,6 +261,7 @@ class _Reading:
             phase=self.spec.phase if self.spec is not None else None,
             max_gap_ns=self.spec.max_gap_ns if self.spec is not None else None,
             trigger_index=self._trigger_index(facts, kept["trigger_index"]),
+            exposure_ns=kept["exposure_ns"] if (kept["exposure_ns"] > 0).any() else None,
         )
 
     def _domain_change(self, domain: Int64) -> DomainChange | None:

@@ -17,7 +17,7 @@ from firsthand_edge import _core
 from firsthand_edge.model import ABSENT, Domain, Kind, StampPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from firsthand_edge.clock.edges import EdgeCheck
 
@@ -305,6 +305,8 @@ class Figures:
     """How the attempt at the task ended, as whoever recorded it said last (`firsthand_edge.spec.capture.Outcome`);
     None where the evidence does not tell."""
     notes: tuple[str, ...] = ()
+    exposures: Mapping[str, tuple[Int64, Int64]] = field(default_factory=dict, compare=False, repr=False)
+    """By stream where its device tells them: (n,) times of the samples and (n,) exposures, ns."""
 
     def stream(self, name: str) -> Facts:
         """The facts of `name`. Raises KeyError when there is no such stream."""

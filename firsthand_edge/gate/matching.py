@@ -30,6 +30,8 @@ class TakeStream:
     max_gap_ns: int | None = None
     trigger_index: Int64 | None = None
     """(n,) int64 hardware pulse count, where the device has one and it holds for the whole take."""
+    exposure_ns: Int64 | None = None
+    """(n,) int64 exposure of each sample, where the device tells it."""
 
 
 def match(
@@ -76,6 +78,11 @@ def match(
         recorded=recorded,
         outcome=outcome,
         notes=tuple(notes),
+        exposures={
+            stream.facts.name: (stream.times_ns, stream.exposure_ns)
+            for stream in ordered
+            if stream.exposure_ns is not None
+        },
     )
     withheld = _withheld(figures, limits)
     sync = None if withheld else _measure(ordered, reference, ticks_ns, period_ns, limits)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from firsthand_edge.gate.figures import Grade
 from firsthand_edge.gate.wording import count, ms, percent, ratio, seconds
-from firsthand_edge.model import Domain, Kind, Reason, StampPoint
+from firsthand_edge.model import Diagnosis, Domain, Fault, Kind, Reason, StampPoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +73,7 @@ def _tai_utc_steps(figures: Figures) -> list[Reason]:
                 unit="s",
                 cause=_scale(number),
                 first_sample=None if step is None else step.index,
+                diagnosis=(_of_scale(facts.name, off),),
             )
         )
     return out
@@ -117,10 +118,16 @@ def tai_utc_streams(streams: Sequence[Facts]) -> list[Reason]:
                 limit=0,
                 unit="s",
                 cause=_scale(abs(number)),
+                diagnosis=(_of_scale(odd if len(streams) > 2 else None, sign * NS_PER_S),),
             )
         )
         apart = {p: n for p, n in apart.items() if odd not in p}
     return out
+
+
+def _of_scale(stream: str | None, offset_ns: int) -> Diagnosis:
+    number = (2 * abs(offset_ns) + NS_PER_S) // (2 * NS_PER_S)
+    return Diagnosis(Fault.TAI_UTC, stream, _scale(number), offset_ns=offset_ns)
 
 
 def _whole_seconds(difference_ns: int) -> int | None:
@@ -266,6 +273,14 @@ def wrap(figures: Figures, limits: Limits) -> list[Reason]:
                 unit="wraps",
                 cause=f"a counter of {step.detail}" if step is not None and step.detail else None,
                 first_sample=None if step is None else step.index,
+                diagnosis=(
+                    Diagnosis(
+                        Fault.WRAP,
+                        facts.name,
+                        f"{facts.name}'s counter wrapped and was taken for a wider one",
+                        offset_ns=None if step is None else step.step_ns,
+                    ),
+                ),
             )
         )
     return out
@@ -292,6 +307,11 @@ def unit(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG001 - ev
                 limit=nominal,
                 unit="ns",
                 cause=f"off by a factor of {factor}",
+                diagnosis=(
+                    Diagnosis(
+                        Fault.UNIT, facts.name, f"{facts.name}'s stamps are off by a factor of {factor}", factor=factor
+                    ),
+                ),
             )
         )
     return out

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from firsthand_edge.gate import causes
+from firsthand_edge.gate.diagnosis import diagnose
 from firsthand_edge.gate.wording import count, listed, ms, percent, ratio
 from firsthand_edge.model import Reason
 
@@ -79,7 +80,8 @@ def ceiling(figures: Figures, limits: Limits) -> list[Reason]:
         return []
     pair = residuals.worst_pair
     who = listed(pair) if pair else "the streams"
-    cause = causes.of_pair(figures, pair, limits.ceiling_ns) if pair else None
+    series_ns = figures.sync.guarded_ns if limits.guard_band else figures.sync.residual_ns
+    found, cause = diagnose(figures, figures.sync, ceiling_ns=limits.ceiling_ns, series_ns=series_ns)
     guard = " with their uncertainties" if limits.guard_band else ""
     return [
         Reason(
@@ -88,14 +90,15 @@ def ceiling(figures: Figures, limits: Limits) -> list[Reason]:
             f"{residuals.worst_tick}; {residuals.over_ceiling} of {count(residuals.ticks, 'judged tick')} are over "
             f"the ceiling of {ms(limits.ceiling_ns)}, the first at tick {residuals.first_over_tick}"
             f"{f'; {cause}' if cause else ''}.",
-            stream=causes.culprit(figures, pair) if pair else None,
+            stream=next((one.stream for one in found if one.stream), causes.culprit(figures, pair) if pair else None),
             pair=pair,
             first_tick=residuals.first_over_tick,
             last_tick=residuals.last_over_tick,
             measured=measured,
             limit=limits.ceiling_ns,
             unit="ns",
-            cause=cause,
+            cause=cause or None,
+            diagnosis=found,
         )
     ]
 

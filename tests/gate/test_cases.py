@@ -172,7 +172,10 @@ class TestK27FreeRunning:
         _, verdict = judge(stream("head", a), stream("b", b), period=33_333_333)
         (reason,) = [r for r in verdict.reasons if r.code == "sync.ceiling"]
         assert reason.first_tick == 144  # 4.8 s: 144 steps of 13895 ns are the first over 2 ms
-        assert reason.cause == "b runs 417 ppm slower than head: trigger not connected"
+        assert reason.cause.startswith("b runs 417 ppm slower than head: trigger not connected")
+        (one,) = reason.diagnosis
+        assert (one.kind, one.began_tick, one.stream) == ("drift", 0, None)  # of two streams nobody can tell which
+        assert abs(one.drift_ppb - 416_854) < 100
 
     @pytest.mark.parametrize("ppm", [-1000, -60, 60, 1000])
     def test_k27_other_slopes(self, ppm):

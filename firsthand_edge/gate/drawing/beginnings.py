@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from firsthand_edge.gate.drawing.take import LABEL, PLOT, Block
 from firsthand_edge.gate.drawing.words import text, width
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from firsthand_edge.gate.drawing.take import Take
 
-__all__ = ["began_tick", "beginnings", "lines"]
+__all__ = ["began_ticks", "beginnings", "lines"]
 
 ROW = 15
 MOST_ROWS = 5
 
 
-def began_tick(reason: dict[str, object]) -> int | None:
-    """When what a reason tells of began: as the diagnosis says, where there is one, else its first tick."""
-    diagnosis = reason.get("diagnosis")
-    began = diagnosis.get("began_tick") if isinstance(diagnosis, dict) else None
-    tick = began if began is not None else reason.get("first_tick")
-    return tick if isinstance(tick, int) else None
+def began_ticks(reason: Mapping[str, Any]) -> list[int]:
+    """When what a reason tells of began: as its diagnoses say, where there are any, else its first tick."""
+    began = [one["began_tick"] for one in reason.get("diagnosis", ()) if one.get("began_tick") is not None]
+    first = reason.get("first_tick")
+    return list(dict.fromkeys(began)) or ([] if first is None else [first])
 
 
 def _flags(take: Take) -> dict[int, tuple[int, list[str]]]:
     """Per tick at which something began: its time, and what began, in the order of the report."""
     flags: dict[int, tuple[int, list[str]]] = {}
     for reason in take.report["reasons"]:
-        tick = began_tick(reason)
-        time = None if tick is None else take.time_of(tick)
-        if tick is not None and time is not None:
-            flags.setdefault(tick, (time, []))[1].append(reason["code"])
+        for tick in began_ticks(reason):
+            time = take.time_of(tick)
+            if time is not None:
+                flags.setdefault(tick, (time, []))[1].append(reason["code"])
     return flags
 
 

@@ -105,9 +105,5 @@ def milliseconds(value_ns: int | None) -> str:
 
 
 def _more(row: Mapping[str, Any]) -> str:
-    diagnosis = row.get("diagnosis")
-    sentence = diagnosis.get("sentence") if isinstance(diagnosis, dict) else None
-    if sentence:
-        return "" if sentence in row["sentence"] else str(sentence)
     cause = row.get("cause")
     return f"Likely: {cause}." if cause and cause not in row["sentence"] else ""

@@ -113,8 +113,8 @@ class Take:
 
 
 def _accused(report: Mapping[str, Any]) -> Iterator[str]:
-    """Whom each reason names: the stream of its diagnosis, else its own; of a pair of which it tells no more, both."""
+    """Whom each reason names: the streams of its diagnoses, else its own; of a pair of which it tells no more, both."""
     for row in report["reasons"]:
-        diagnosis = row.get("diagnosis") or {}
-        one = diagnosis.get("stream") or row.get("stream")
-        yield from (one,) if one else row.get("pair") or ()
+        named = [one["stream"] for one in row.get("diagnosis", ()) if one["stream"]]
+        own = row.get("stream")
+        yield from named or ((own,) if own else row.get("pair") or ())

@@ -51,21 +51,21 @@ def test_the_page_stands_alone_and_is_well_formed():
     assert "@media print" in found
 
 
-def test_it_says_the_verdict_the_reasons_and_the_diagnosis():
+def test_it_says_the_verdict_the_reasons_and_their_causes():
     shown = panel(stream("head", ticks(600)), bad(), title="Take 7 <b>")
-    shown.report["reasons"][0]["diagnosis"] = {"sentence": "wrist jumped once & came back."}
+    shown.report["reasons"][0]["cause"] = "wrist jumped once & came back"
     found = written(shown)
     assert "rejected" in found
     assert "sync.ceiling" in found
     assert "Take 7 &lt;b&gt;" in found
     assert "3.0 ms" in found
-    assert "wrist jumped once &amp; came back." in found
+    assert "Likely: wrist jumped once &amp; came back." in found
 
 
-def test_a_diagnosis_that_the_sentence_tells_is_not_told_twice():
+def test_a_cause_that_the_sentence_tells_is_not_told_twice():
     shown = panel(stream("head", ticks(600)), bad())
     reason = shown.report["reasons"][0]
-    reason["diagnosis"] = {"sentence": reason["sentence"][:20]}
+    reason["cause"] = reason["sentence"][:20]
     assert written(shown).count(reason["sentence"][:20]) == 1
 
 

@@ -17,12 +17,12 @@ def said(*panels):
 
 def test_it_holds_title_verdict_figures_sentences_and_what_was_not_judged():
     shown = panel(stream("head", ticks(600)), bad(), title="Take 7 <b>")
-    shown.report["reasons"][0]["diagnosis"] = {"sentence": "wrist jumped once."}
+    shown.report["reasons"][0]["cause"] = "wrist jumped once"
     words = said(shown)
     assert "Take 7 <b>" in words
     assert "rejected" in words
     assert all(word in words for word in shown.report["reasons"][0]["sentence"].split())
-    assert "wrist jumped once." in words
+    assert "Likely: wrist jumped once." in words
     assert "largest disagreement" in words
     assert "Not judged:" in words
 

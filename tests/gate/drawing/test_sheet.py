@@ -56,7 +56,9 @@ def test_the_line_of_a_beginning_stands_at_its_tick():
 
 def test_a_diagnosis_says_when_it_began_and_who_it_was():
     shown = panel(stream("head", ticks(601)), bad(601, at=range(300, 601)), bad(601, at=[2], by=MS, name="glove"))
-    shown.report["reasons"][0]["diagnosis"] = {"kind": "step", "stream": "glove", "began_tick": 150, "sentence": "So."}
+    shown.report["reasons"][0]["diagnosis"] = [
+        {"kind": "step", "stream": "glove", "began_tick": 150, "sentence": "So."}
+    ]
     svg = drawn(shown)
     assert "sync.ceiling from tick 150" in texts(svg)
     accused = {

@@ -1,0 +1,199 @@
+"""What of a departure is large enough to explain a rejection, in words that a technician can act on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from firsthand_edge.gate.diagnosis.departure import departures
+from firsthand_edge.gate.diagnosis.exposure import follows, is_half
+from firsthand_edge.gate.diagnosis.pieces import spread, take_apart
+from firsthand_edge.gate.wording import count, ms, seconds
+from firsthand_edge.model import Diagnosis, Fault, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from firsthand_edge import _core
+    from firsthand_edge.gate.diagnosis.departure import Departure
+    from firsthand_edge.gate.diagnosis.pieces import Pieces
+    from firsthand_edge.gate.figures import Figures, Int64
+
+__all__ = ["diagnose", "diagnoses"]
+
+LEAST = 4
+"""Steps and drifts from a quarter of the ceiling on are looked for; two of them may make what is over it."""
+
+
+def diagnose(
+    figures: Figures, sync: _core.Figures, *, ceiling_ns: int, series_ns: Int64
+) -> tuple[tuple[Diagnosis, ...], str]:
+    """Why streams disagree by more than the ceiling, the stream with the largest part first; and that in words.
+
+    Args:
+        figures: The take's figures.
+        sync: Its match.
+        ceiling_ns: The ceiling.
+        series_ns: (ticks,) the residual that is held against it.
+    """
+    found: list[Diagnosis] = []
+    unknown: list[str] = []
+    for departure in departures(figures, sync, ceiling_ns=ceiling_ns, series_ns=series_ns):
+        mine = list(_of_one(figures, sync, departure, ceiling_ns))
+        found += mine
+        if not mine:
+            unknown.append(_unknown(departure, ceiling_ns))
+    return tuple(found), "; ".join([*(one.sentence for one in found), *unknown])
+
+
+def diagnoses(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All diagnoses of a report's reasons, in their order; each kind of a stream once."""
+    seen: dict[tuple[Any, Any, Any], Mapping[str, Any]] = {}
+    for reason in report["reasons"]:
+        for one in reason.get("diagnosis", ()):
+            seen.setdefault((one["stream"], one["kind"], one["began_tick"]), one)
+    return list(seen.values())
+
+
+def _unknown(departure: Departure, ceiling_ns: int) -> str:
+    far = np.flatnonzero(2 * np.abs(departure.offset_ns) > ceiling_ns)
+    worst = int(np.abs(departure.offset_ns).max())
+    return (
+        f"{departure.stream} is up to {ms(worst)} off {departure.rest} at {count(int(far.size), 'tick')}, the first "
+        f"tick {int(departure.tick[far[0]])}; what lies behind it is not known"
+    )
+
+
+def _of_one(figures: Figures, sync: _core.Figures, departure: Departure, ceiling_ns: int) -> Iterator[Diagnosis]:
+    exposure_ns = _exposures(figures, sync, departure)
+    offset_ns = departure.offset_ns
+    if exposure_ns is not None:
+        moved, offset_ns = follows(offset_ns, exposure_ns)
+        if moved is not None and 2 * moved.moved_ns > ceiling_ns:
+            yield _followed(departure, moved.halves, moved.moved_ns)
+    pieces = take_apart(offset_ns, departure.time_ns, period_ns=sync.period_ns, least_ns=max(1, ceiling_ns // LEAST))
+    yield from _slipped(departure, pieces)
+    for step in pieces.steps:
+        yield _made(
+            Fault.STEP,
+            departure,
+            step.place,
+            f"stepped by {ms(step.size)} at tick {int(departure.tick[step.place])}: its clock was set or its trigger "
+            "delay changed",
+            offset_ns=step.size,
+        )
+    if pieces.drift_from is not None:
+        yield _drifted(departure, pieces)
+    if 2 * abs(pieces.constant_ns) > ceiling_ns:
+        yield _constant(departure, pieces.constant_ns, exposure_ns)
+    wide = spread(pieces.rest_ns)
+    if 2 * wide > ceiling_ns:
+        yield _jitter(figures, departure, pieces.rest_ns, wide)
+
+
+def _exposures(figures: Figures, sync: _core.Figures, departure: Departure) -> Int64 | None:
+    """The exposure of each sample of the departure; None where nobody recorded any."""
+    recorded = figures.exposures.get(departure.stream)
+    if recorded is None:
+        return None
+    times_ns, exposure_ns = recorded
+    offset = sync.offset_ns(departure.stream)
+    place = np.searchsorted(sync.tick, departure.tick)
+    own_ns = sync.reference_ns[place] + offset[place]
+    order = np.argsort(times_ns, kind="stable")
+    at = order[np.minimum(np.searchsorted(times_ns[order], own_ns), order.size - 1)]
+    out: Int64 = exposure_ns[at]
+    return out
+
+
+def _made(kind: Fault, departure: Departure, place: int, words: str, **sizes: int) -> Diagnosis:
+    doubt = "" if departure.is_certain else " (there are only these two, so it may be either)"
+    return Diagnosis(
+        kind,
+        departure.stream if departure.is_certain else None,
+        f"{departure.stream} {words}{doubt}",
+        began_tick=int(departure.tick[place]),
+        began_ns=int(departure.time_ns[place]),
+        **sizes,
+    )
+
+
+def _slipped(departure: Departure, pieces: Pieces) -> Iterator[Diagnosis]:
+    for slip in pieces.slips:
+        since = f" from tick {int(departure.tick[slip.place])} on" if slip.place else ""
+        yield _made(
+            Fault.SLIP,
+            departure,
+            slip.place,
+            f"slipped by {count(abs(slip.size), 'tick')} against its trigger count{since}: it missed pulses without "
+            "counting them",
+            ticks=slip.size,
+        )
+
+
+def _drifted(departure: Departure, pieces: Pieces) -> Diagnosis:
+    ppb = pieces.drift_ppb
+    place = pieces.drift_from or 0
+    since = f" from tick {int(departure.tick[place])} on" if place else ""
+    pace = "slower" if ppb > 0 else "faster"
+    return _made(
+        Fault.DRIFT,
+        departure,
+        place,
+        f"runs {(2 * abs(ppb) + 1000) // 2000} ppm {pace} than {departure.rest}{since}: trigger not connected",
+        drift_ppb=ppb,
+    )
+
+
+def _constant(departure: Departure, constant_ns: int, exposure_ns: Int64 | None) -> Diagnosis:
+    side = "after" if constant_ns > 0 else "before"
+    if exposure_ns is not None and is_half(constant_ns, exposure_ns):
+        instant = "end" if constant_ns > 0 else "start"
+        return _made(
+            Fault.STAMP_POINT,
+            departure,
+            0,
+            f"stays {ms(abs(constant_ns))} {side} {departure.rest}, which is half its exposure: it stamps the "
+            f"{instant} of the exposure, or its stamp point is stated wrong",
+            offset_ns=constant_ns,
+        )
+    return _made(
+        Fault.CONSTANT,
+        departure,
+        0,
+        f"stays {ms(abs(constant_ns))} {side} {departure.rest}: stamp point, trigger delay or calibrated offset",
+        offset_ns=constant_ns,
+    )
+
+
+def _followed(departure: Departure, halves: int, moved_ns: int) -> Diagnosis:
+    if halves == 1:
+        return _made(
+            Fault.EXPOSURE_SPREAD,
+            departure,
+            0,
+            f"moves by {ms(moved_ns)} with its exposure, by half of it: fix its exposure, or have its trigger delay "
+            "compensate it",
+            offset_ns=moved_ns,
+        )
+    times = f"{abs(halves)} half exposures" if abs(halves) > 1 else "half an exposure"
+    return _made(
+        Fault.STAMP_POINT,
+        departure,
+        0,
+        f"moves {'with' if halves > 0 else 'against'} its exposure by {times}, where a fixed trigger delay implies "
+        "half of it: its stamp point is stated wrong",
+        offset_ns=moved_ns,
+    )
+
+
+def _jitter(figures: Figures, departure: Departure, rest_ns: Int64, wide: int) -> Diagnosis:
+    far = np.flatnonzero(4 * np.abs(rest_ns) > wide)
+    place = int(far[0]) if far.size else 0
+    since = f" from {seconds(int(departure.time_ns[place]))} on" if place else ""
+    sampled = figures.stream(departure.stream).kind is Kind.SAMPLED
+    why = "it is judged at its nearest sample, and its samples are far apart" if sampled else "see its trigger input"
+    return _made(
+        Fault.JITTER, departure, place, f"jitters, 90 of 100 samples within {ms(wide)}{since}: {why}", offset_ns=wide
+    )
