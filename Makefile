@@ -87,6 +87,7 @@ test-real: setup
 
 soak: setup
 	cargo test --workspace --exclude firsthand-py --release --locked --quiet -- --ignored --nocapture
+	FUZZ_ROUNDS=100000 FUZZ_SEED=$$(date +%s) cargo test --workspace --exclude firsthand-py --locked --quiet --test fuzz
 	$(BIN)/python -m pytest -m soak -o timeout=0 tests
 
 bench: setup $(VENV)/.rivals

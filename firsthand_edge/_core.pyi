@@ -379,22 +379,29 @@ class Monitor:
         trim_max_ns: int = 1_000_000_000,
         reorder_ns: int = 0,
         edges: bool = False,
+        indexed: Sequence[str] | None = None,
+        keep: bool = True,
     ) -> Self:
         """`streams`: the required ones, (name, kind, period_ns or 0, decimate, phase) each; free-running ones need a period.
 
         `latency_ns`: how late after its stamp a sample is pushed, on the rig clock. `reorder_ns`: how far below its highest
         stamp a stream's later sample may lie. With `edges` the ticks are trigger edges, pushed as the stream after the last.
+        `indexed`: names of triggered streams that report a hardware trigger index with every sample. `keep`: hold every
+        stamp, 8 bytes a sample, for the figures at close; without it memory is bounded, and `close` is refused.
         Raises ValueError where `measure` would.
         """
-    def push(self, stream: int, time_ns: int) -> None:
-        """Takes a sample in, by the position of its stream; those without a stamp are passed over."""
+    def push(self, stream: int, time_ns: int, trigger_index: int | None = None) -> None:
+        """Takes a sample in, by the position of its stream; those without a stamp are passed over.
+
+        One of an indexed stream without an index voids the indices of that stream: it is matched by time from then on.
+        """
     def advance(self, now_ns: int) -> list[tuple[int, int, int, int]]:
         """Ticks that became final: (tick, reference_ns, residual_ns or absent, matched streams as bit set).
 
         An absent `now_ns` says nothing of the clock, 2**63 - 1 that nothing more will come.
         """
     def close(self) -> Figures:
-        """What `measure` finds in everything that was pushed and not late."""
+        """What `measure` finds in everything that was pushed and not late. ValueError where stamps are not kept."""
     @property
     def late(self) -> int:
         """Samples that came where ticks were final already: they change nothing and are not in the figures at close."""

@@ -67,6 +67,24 @@ def test_the_page_shows_ticks_offsets_and_what_is_wrong(tmp_path: Path) -> None:
     assert page.read()["tick"] == -1
 
 
+def test_a_slip_by_trigger_index_is_seen_until_the_worker_starts_anew(tmp_path: Path) -> None:
+    indexed = [device(name, stream(name, has_trigger_index=True)) for name in ("head", "wrist")]
+    intake = recorder(tmp_path, *indexed, plan=plan(required("head"), required("wrist"), latency_ns=SECOND))
+    page = _core.LivePage(tmp_path / "live")
+    start(intake, tmp_path / "take")
+    for k in range(40):
+        t = START + k * PERIOD
+        push(intake, "head", [Wire(b"", k, t, t, trigger_index=k)])
+        restarted = k >= 20  # sync.md section 3.6: it rejoins by time
+        push(intake, "wrist", [Wire(b"", k, t + 1000, t, trigger_index=k - 1)], incarnation=int(restarted))
+        read = page.read()
+        if k == 15:
+            assert (read["tick"], read["residual_ns"], read["over"]) == (14, PERIOD + 1000, 15)
+    assert (read["tick"], read["residual_ns"], read["recent_max_ns"]) == (38, 1000, PERIOD + 1000)
+    assert read["over"] < 25
+    intake.stop_take("{}")
+
+
 def test_a_frozen_picture_is_seen(tmp_path: Path) -> None:
     intake = recorder(tmp_path, device("cam", stream("head")))
     start(intake, tmp_path / "take")

@@ -25,16 +25,18 @@ Where the document leaves a choice, this is the reading taken (the product takes
   anything of an event stream.
 - "Within one nominal period" includes the period itself. A sample exactly at the tick is on both of its sides.
 - The offset of an interpolated stream is 0 where it is bracketed; statistics of such offsets would say nothing: None.
-- Match by index needs an index for every sample of the stream and of the reference stream. The pulse number of a
-  tick is the reference stream's own index, or the tick number where edges are the reference. Among equal indices the
-  earliest sample and the earliest tick count.
+- Match by index needs an index for every sample of the stream, repeats too, and of the reference stream. The pulse
+  number of a tick is the reference stream's own index, or the tick number where edges are the reference. Among equal
+  indices the earliest sample and the earliest tick count; of equal stamps the index of the first that arrived.
 - The pair of a residual is named (lower, higher); of equal stamps the lower is the one with the lower name; of all
   pairs that attain the value the lowest two names win.
+- G is an int64 like every time: beyond 2^63 - 1 it stays there.
 """
 
 from itertools import pairwise
 
 ABSENT = -(2**63)
+MOST = 2**63 - 1
 
 
 def quantile(values, num, den):
@@ -74,8 +76,9 @@ def tick_numbers(stamps, period):
 
 
 def nearest(stamps, t):
-    """Position of the nearest stamp, ties: the earlier."""
-    return min(range(len(stamps)), key=lambda j: (abs(stamps[j] - t), stamps[j]))
+    """Position of the nearest of distinct stamps in order; ties: the earlier, which is the first."""
+    distances = [abs(stamp - t) for stamp in stamps]
+    return distances.index(min(distances))
 
 
 def longest_run(expected, missing):
@@ -207,7 +210,8 @@ def measure(  # noqa: PLR0912, PLR0915, PLR0917 - in the order of the document, 
     reference_ns = [present[k] for k in span]
     trimmed_start = sum(1 for t in present if before(t))
     trimmed_end = sum(1 for t in present if not before(t) and after(t))
-    absent = [n for n in range(ticks[0], ticks[-1] + 1) if n not in set(ticks)] if ticks else []
+    there = set(ticks)
+    absent = [n for n in range(ticks[0], ticks[-1] + 1) if n not in there] if ticks else []
 
     # Matching (3.4 to 3.7): times[name][i] is the time at which the stream is compared at tick i of the span.
     figures, times, offsets = {}, {}, {}
@@ -303,13 +307,12 @@ def measure(  # noqa: PLR0912, PLR0915, PLR0917 - in the order of the document, 
 
     residual, residual_pairs, guard, guard_pairs = [], [], [], []
     for i in range(len(span)):
-        there = [s for s in streams if times[s["name"]][i] is not None]
-        nearest_members = [(s["name"], times[s["name"]][i]) for s in there if s["kind"] in ("triggered", "sampled")]
-        value, pair = worst(nearest_members, plain)
+        here = [(s["name"], times[s["name"]][i]) for s in streams if times[s["name"]][i] is not None]
+        value, pair = worst([(name, t) for name, t in here if named[name]["kind"] in ("triggered", "sampled")], plain)
         residual.append(value)
         residual_pairs.append(pair)
-        value, pair = worst([(s["name"], times[s["name"]][i]) for s in there], guarded)
-        guard.append(value)
+        value, pair = worst(here, guarded)
+        guard.append(None if value is None else min(value, MOST))
         guard_pairs.append(pair)
 
     return {

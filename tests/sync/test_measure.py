@@ -7,61 +7,10 @@ from hypothesis import strategies as st
 
 from firsthand_edge import _core
 from tests.sync import brute
+from tests.sync.figures import agreed, int64
 
 ABSENT = brute.ABSENT
 T = 1000
-STREAM_FIGURES = [
-    "kind", "samples", "expected", "matched", "missing", "longest_missing_run", "longest_missing_first_tick",
-    "first_missing_tick", "last_missing_tick", "extra", "trimmed", "duplicate", "backwards", "decimate", "phase",
-    "first_ns", "last_ns", "uncertainty_ns", "offset_median_ns", "offset_p99_abs_ns", "offset_max_abs_ns",
-]  # fmt: skip
-RESIDUALS = [
-    "ticks", "median_ns", "p99_ns", "p999_ns", "max_ns", "over_ceiling", "first_over_tick", "last_over_tick",
-    "worst_tick", "worst_pair",
-]  # fmt: skip
-FIGURES = [
-    "reference", "period_ns", "start_ns", "end_ns", "ticks", "absent", "trimmed_start", "trimmed_end",
-]  # fmt: skip
-
-
-def int64(values):
-    return np.array(values, dtype=np.int64)
-
-
-def column(values):
-    return [None if v == ABSENT else v for v in values.tolist()]
-
-
-def measured(streams, reference, edges=None, **settings):
-    """What the core says, as the dict that brute.measure returns."""
-    arrays = ("times_ns", "trigger_index")
-    figures = _core.measure(
-        [_core.Stream(**{k: int64(v) if k in arrays and v is not None else v for k, v in s.items()}) for s in streams],
-        reference=reference,
-        edges_ns=None if edges is None else int64(edges),
-        **settings,
-    )
-    return {
-        **{name: getattr(figures, name) for name in FIGURES},
-        "residual": {name: getattr(figures.residual, name) for name in RESIDUALS},
-        "guarded": {name: getattr(figures.guarded, name) for name in RESIDUALS},
-        "streams": {n: {f: getattr(row, f) for f in STREAM_FIGURES} for n, row in figures.streams.items()},
-        "tick": figures.tick.tolist(),
-        "reference_ns": figures.reference_ns.tolist(),
-        "residual_ns": column(figures.residual_ns),
-        "guarded_ns": column(figures.guarded_ns),
-        "offset_ns": {s["name"]: column(figures.offset_ns(s["name"])) for s in streams},
-    }
-
-
-def agreed(streams, reference, edges=None, **settings):
-    """The figures, after the core and the brute-force reading have agreed on all of them."""
-    figures = measured(streams, reference, edges, **settings)
-    assert figures == brute.measure(streams, reference, edges, **settings)
-    for name, row in figures["streams"].items():
-        if row["kind"] == "triggered":
-            assert row["samples"] == row["matched"] + row["extra"] + row["duplicate"] + row["trimmed"], name
-    return figures
 
 
 def triggered(name, times, **more):
@@ -80,92 +29,7 @@ def grid(n, *, first=0, step=T):
     return [first + i * step for i in range(n)]
 
 
-# ---- random streams
-
-
-@st.composite
-def disordered(draw, times):
-    """Drops, repeats and late arrivals."""
-    kept = [t for t in times if draw(st.integers(0, 9)) > 0]
-    for _ in range(draw(st.integers(0, 2))):
-        if kept:
-            kept.insert(draw(st.integers(0, len(kept))), draw(st.sampled_from(kept)))
-    for _ in range(draw(st.integers(0, 2))):
-        if kept:
-            moved = kept.pop(draw(st.integers(0, len(kept) - 1)))
-            kept.insert(draw(st.integers(0, len(kept))), moved)
-    return kept
-
-
-@st.composite
-def stream(draw, name, n, base):
-    kind = draw(st.sampled_from(["triggered", "triggered", "triggered", "sampled", "interpolated", "event"]))
-    out = {
-        "name": name,
-        "kind": kind,
-        "uncertainty_ns": draw(st.sampled_from([0, 0, 7, 300])),
-        "clock": draw(st.sampled_from([None, None, "x", "y"])),
-    }
-    late, early = draw(st.integers(0, 3)), draw(st.integers(0, 3))
-    # Jitter of few values, halves of the period among them, so that ties and edges of inequalities are met often.
-    jitter = st.sampled_from([0, 0, 0, 1, -1, 100, -100, 250, -250, 499, 500, -499, -500, 501])
-    if kind == "triggered":
-        decimate = draw(st.sampled_from([1, 1, 1, 2, 3]))
-        first = draw(st.integers(0, decimate - 1))
-        pulses = [k for k in range(late, n - early) if k % decimate == first]
-        times = [base + k * T + draw(jitter) for k in pulses]
-        out["decimate"] = decimate
-        out["phase"] = draw(st.none() | st.integers(0, decimate - 1))
-        if draw(st.integers(0, 3)) == 0:
-            slip = draw(st.integers(-1, 1))
-            out["times_ns"] = times
-            out["trigger_index"] = [k + slip for k in pulses]
-            if pulses and draw(st.integers(0, 3)) == 0:
-                at = draw(st.integers(0, len(pulses) - 1))
-                out["trigger_index"][at] = draw(st.sampled_from([ABSENT, pulses[0], pulses[-1]]))
-            order = draw(st.permutations(range(len(times)))) if draw(st.booleans()) else range(len(times))
-            out["times_ns"] = [times[i] for i in order]
-            out["trigger_index"] = [out["trigger_index"][i] for i in order]
-            return out
-    else:
-        step = draw(st.sampled_from([100, 333, 900, 1000, 2500]))
-        times = [base + late * T + i * step + draw(jitter) // 10 for i in range((n - early - late) * T // step)]
-        out["period_ns"] = draw(st.sampled_from([None, step]))
-        if kind == "interpolated":
-            out["max_gap_ns"] = draw(st.sampled_from([None, step, step + 50]))
-    out["times_ns"] = draw(disordered(times))
-    return out
-
-
-@st.composite
-def takes(draw):
-    n = draw(st.sampled_from([0, 1, 2, 5, 12, 12, 80]))
-    base = draw(st.sampled_from([0, 1_700_000_000_000_000_000, 2**63 - 1 - 200 * T, -(2**63) + 200 * T]))
-    reference = draw(disordered(grid(n, first=base)))
-    jitter = draw(st.sampled_from([0, 0, 100, 400]))
-    reference = [t + draw(st.integers(-jitter, jitter)) for t in reference]
-    streams = [draw(stream(name, n, base)) for name in "abcde"[: draw(st.integers(0, 4))]]
-    edges = None
-    if draw(st.booleans()):
-        edges = reference
-    else:
-        head = triggered("ref", reference, uncertainty_ns=draw(st.sampled_from([0, 20])), clock="x")
-        if draw(st.booleans()):
-            head["trigger_index"] = [(t - base + T // 2) // T for t in reference]
-        streams.insert(draw(st.integers(0, len(streams))), head)
-    more = {
-        "period_ns": draw(st.sampled_from([T, T, None, T - 1, 1])),
-        "trim_max_ns": draw(st.sampled_from([10**9, 2 * T, 500, 0])),
-        "ceiling_ns": draw(st.sampled_from([100, 250, 2_000_000])),
-    }
-    return streams, edges, more
-
-
-@settings(max_examples=400, deadline=None)
-@given(takes())
-def test_every_figure_agrees_with_the_document(take):
-    streams, edges, more = take
-    agreed(streams, "ref", edges, **more)
+# ---- stamps of any size
 
 
 @settings(max_examples=60, deadline=None)
@@ -184,26 +48,6 @@ def test_stamps_of_the_whole_int64(reference, partner, period, kind):
     assume(period is None or not reference or (max(reference) - min(reference)) // period < 1000)
     streams = [triggered("ref", reference), {"name": "p", "kind": kind, "times_ns": partner, "uncertainty_ns": 3}]
     agreed(streams, "ref", period_ns=period, trim_max_ns=2**63 - 1)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.data())
-def test_long_streams_whose_faults_are_rare(data):
-    """Long enough for whole blocks to match at once, with faults anywhere in them."""
-    n = data.draw(st.integers(100, 220))
-    offset = data.draw(st.integers(-499, 499))
-    times = [t + offset + (i * 31) % 7 for i, t in enumerate(grid(n))]
-    reference = grid(n)
-    for _ in range(data.draw(st.integers(0, 3))):
-        del times[data.draw(st.integers(0, len(times) - 1))]
-        del reference[data.draw(st.integers(0, len(reference) - 1))]
-    imu = grid(n * 16, first=-40, step=T // 16)
-    del imu[data.draw(st.integers(0, 500)) : data.draw(st.integers(500, 560))]
-    agreed(
-        [triggered("ref", reference), triggered("p", times), sampled("imu", imu), interpolated("glove", grid(n))],
-        "ref",
-        period_ns=T,
-    )
 
 
 # ---- each rule by hand
@@ -296,6 +140,14 @@ def test_decimation_by_configured_and_by_found_phase():
     assert (row["phase"], row["expected"], row["missing"], row["matched"]) == (0, 9, 9, 10)
 
 
+def test_of_phases_with_as_many_matches_the_lower_is_taken():
+    every_tick = [triggered("ref", grid(8)), triggered("d", grid(8), decimate=2)]
+    assert agreed(every_tick, "ref", period_ns=T)["streams"]["d"]["phase"] == 0
+    two_of_three = [t for t in grid(9) if t // T % 3]
+    found = agreed([triggered("ref", grid(9)), triggered("d", two_of_three, decimate=3)], "ref", period_ns=T)
+    assert found["streams"]["d"]["phase"] == 1
+
+
 def test_an_index_shows_the_slip_that_times_hide():
     slipped = [t + T for t in grid(20)]
     by_time = agreed([triggered("ref", grid(20), trigger_index=range(20)), triggered("p", slipped)], "ref", period_ns=T)
@@ -317,6 +169,20 @@ def test_an_index_with_a_gap_in_it_is_not_used():
         triggered("p", [t + T for t in grid(20)], trigger_index=index),
     ]
     assert agreed(streams, "ref", period_ns=T)["residual"]["max_ns"] == 0
+
+
+def test_an_index_that_came_twice_is_that_of_the_earlier_sample_and_tick():
+    ref = triggered("ref", grid(6), trigger_index=[0, 1, 2, 2, 4, 5])
+    p = triggered("p", grid(6, first=100), trigger_index=[0, 1, 1, 2, 4, 5])
+    assert agreed([ref, p], "ref", period_ns=T)["offset_ns"]["p"] == [100, 100, 1100, None, 100, 100]
+
+
+def test_guarded_residuals_end_where_int64_does():
+    ref = triggered("ref", [0, T], trigger_index=[0, 1], uncertainty_ns=2**60)
+    p = triggered("p", [2**63 - 1 - T, 2**63 - 1], trigger_index=[0, 1], uncertainty_ns=2**60)
+    figures = agreed([ref, p], "ref", period_ns=T, trim_max_ns=0)
+    assert figures["ticks"] == 2
+    assert (figures["residual"]["max_ns"], figures["guarded"]["max_ns"]) == (2**63 - 1 - T, 2**63 - 1)
 
 
 def test_sampled_streams_within_one_period_of_their_own():

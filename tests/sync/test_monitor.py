@@ -1,124 +1,77 @@
 """`_core.Monitor`: live ticks are those of the batch core (sync.md, section 6)."""
 
-import numpy as np
+from collections import Counter
+from random import Random
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firsthand_edge import _core
+from tests.sync.scenes import Scene, assert_live_is_batch, scene
 
 ABSENT = -(2**63)
 T = 1000
-STREAMS = [
-    ("head", "triggered", T, 1, 0),
-    ("wrist", "triggered", T, 1, 0),
-    ("depth", "triggered", 2 * T, 2, 1),
-    ("imu", "sampled", 170, 1, 0),
-    ("glove", "interpolated", 700, 1, 0),
-]
-STREAM_FIGURES = [
-    "kind", "samples", "expected", "matched", "missing", "longest_missing_run", "longest_missing_first_tick",
-    "first_missing_tick", "last_missing_tick", "extra", "trimmed", "duplicate", "backwards", "decimate", "phase",
-    "first_ns", "last_ns", "uncertainty_ns", "offset_median_ns", "offset_p99_abs_ns", "offset_max_abs_ns",
-]  # fmt: skip
-RESIDUALS = [
-    "ticks", "median_ns", "p99_ns", "p999_ns", "max_ns", "over_ceiling", "first_over_tick", "last_over_tick",
-    "worst_tick", "worst_pair",
-]  # fmt: skip
-FIGURES = ["reference", "period_ns", "start_ns", "end_ns", "ticks", "absent", "trimmed_start", "trimmed_end"]
-SERIES = ["tick", "reference_ns", "residual_ns", "guarded_ns"]
+RANDOM = st.randoms(use_true_random=False)
+EXPECTED = {
+    # Share of random scenes, in percent, that must be so: a third of what is seen, or less.
+    "edges": 10, "indexed": 5, "slipped": 0.8, "reordered": 15, "duplicates": 8, "absent ticks": 5, "missing": 15,
+    "decimated": 5, "sampled": 5, "interpolated": 5, "trimmed": 10, "long": 8, "one or none": 3, "over": 5,
+}  # fmt: skip
 
 
-def told(figures):
-    """Every figure and every series, as plain values."""
-    return {
-        **{name: getattr(figures, name) for name in FIGURES},
-        **{name: getattr(figures, name).tolist() for name in SERIES},
-        "residual": [getattr(figures.residual, name) for name in RESIDUALS],
-        "guarded": [getattr(figures.guarded, name) for name in RESIDUALS],
-        "streams": {name: [getattr(row, f) for f in STREAM_FIGURES] for name, row in figures.streams.items()},
-        "offsets": {name: figures.offset_ns(name).tolist() for name in figures.streams},
+def traits(own: Scene, figures: _core.Figures, late: int) -> set[str]:
+    rows = figures.streams.values()
+    kinds = {row.kind for row in rows if row.matched}
+    offsets = [offset for name in own.indexed for offset in figures.offset_ns(name).tolist() if offset != ABSENT]
+    found = {
+        "edges": own.taken.edges is not None,
+        "indexed": any(name != "ref" for name in own.indexed),
+        "slipped": any(2 * abs(offset) >= own.settings["period_ns"] for offset in offsets),
+        "reordered": own.settings["reorder_ns"] > 0,
+        "duplicates": any(row.duplicate for row in rows),
+        "absent ticks": figures.absent > 0,
+        "missing": any(0 < row.missing < row.expected for row in rows),
+        "decimated": any(row.decimate > 1 and row.matched for row in rows),
+        "sampled": "sampled" in kinds,
+        "interpolated": "interpolated" in kinds,
+        "trimmed": figures.trimmed_start + figures.trimmed_end > 0,
+        "long": figures.ticks >= 64,
+        "one or none": figures.ticks < 2,
+        "over": figures.residual.over_ceiling > 0,
+        "late": late > 0,
     }
+    return {name for name, holds in found.items() if holds}
 
 
-def batch(streams, times, *, reference, edges=None, **rest):
-    columns = [
-        _core.Stream(name, kind, np.array(own, dtype=np.int64), period_ns=period, decimate=decimate, phase=phase)
-        for (name, kind, period, decimate, phase), own in zip(streams, times, strict=True)
-    ]
-    edges_ns = None if edges is None else np.array(edges, dtype=np.int64)
-    return _core.measure(columns, reference=reference, edges_ns=edges_ns, **rest)
+def assert_scenes(examples: int, *, keeps_bounds: bool) -> None:
+    tried: Counter[str] = Counter()
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(RANDOM.map(lambda random: scene(random, keeps_bounds=keeps_bounds)), st.integers(0, 2**32))
+    def check(own, seed):
+        figures, late = assert_live_is_batch(own, Random(seed))  # noqa: S311 - no secrets
+        assert late == 0 or not keeps_bounds
+        tried.update(["scenes", *traits(own, figures, late)])
+
+    check()
+    expected = EXPECTED if keeps_bounds else {**EXPECTED, "late": 8}
+    rare = {name: tried[name] for name, share in expected.items() if 100 * tried[name] < share * tried["scenes"]}
+    assert not rare, f"{tried['scenes']} scenes do not try what they are for: {rare}"
 
 
-@st.composite
-def scenes(draw, *, reorder):
-    """(latency, edges or not, trim, pushes of (arrival, stream, time) in order of arrival)."""
-    latency, edges = draw(st.integers(0, 3 * T)), draw(st.booleans())
-    random = draw(st.randoms(use_true_random=False))
-    jitter, loss = draw(st.sampled_from([0, 100, 900, 1400])), draw(st.sampled_from([0.0, 0.1, 0.5]))
-    pushes = []
-    for at, period in enumerate([row[2] for row in STREAMS] + [T] * edges):
-        first, count = random.randrange(3 * T), random.randrange(1, 12 * T) // period
-        times = [first + i * period + random.randint(-jitter, jitter) for i in range(count) if random.random() >= loss]
-        times = sorted(times + [t for t in times if random.random() < 0.05])
-        before = -(2**62)
-        for t in times:
-            arrival = t + random.choice([0, latency, random.randint(0, latency)])
-            if not reorder or at == len(STREAMS):
-                before = arrival = min(max(before, arrival), t + latency)
-            pushes.append((arrival, at, t))
-    return latency, edges, draw(st.sampled_from([0, 2 * T, 10**9])), sorted(pushes, key=lambda push: push[0])
+def test_within_their_bounds_live_ticks_and_figures_are_those_of_the_batch_core():
+    assert_scenes(500, keeps_bounds=True)
 
 
-def assert_live_is_batch(scene, asking, *, reorder):
-    latency, edges, trim, pushes = scene
-    reference = "edges" if edges else "head"
-    monitor = _core.Monitor(
-        STREAMS,
-        reference=reference,
-        period_ns=T,
-        latency_ns=latency,
-        ceiling_ns=300,
-        trim_max_ns=trim,
-        reorder_ns=latency if reorder else 0,
-        edges=edges,
-    )
-    times = [[] for _ in range(len(STREAMS) + 1)]
-    live = []
-    for arrival, at, t in pushes:
-        times[at].append(t)
-        monitor.push(at, t)
-        live += monitor.advance(asking.choice([ABSENT, arrival]))
-    live += monitor.advance(2**63 - 1)
-
-    figures = batch(
-        STREAMS,
-        times[:-1],
-        reference=reference,
-        edges=times[-1] if edges else None,
-        period_ns=T,
-        trim_max_ns=trim,
-        ceiling_ns=300,
-    )
-    assert monitor.late == 0
-    assert told(monitor.close()) == told(figures)
-    offsets = np.array([figures.offset_ns(name) for name in figures.streams]).reshape(len(STREAMS), -1)
-    matched = [int(sum(1 << i for i in np.flatnonzero(column != ABSENT))) for column in offsets.T]
-    columns = [figures.tick.tolist(), figures.reference_ns.tolist(), figures.residual_ns.tolist(), matched]
-    assert live[figures.trimmed_start : len(live) - figures.trimmed_end] == list(zip(*columns, strict=True))
-    assert len(live) == figures.ticks + figures.trimmed_start + figures.trimmed_end
+def test_beyond_their_bounds_they_are_those_of_what_was_not_late():
+    assert_scenes(400, keeps_bounds=False)
 
 
-@settings(deadline=None)
-@given(scenes(reorder=False), st.randoms(use_true_random=False))
-def test_live_ticks_are_those_of_the_batch_core(scene, asking):
-    assert_live_is_batch(scene, asking, reorder=False)
-
-
-@settings(deadline=None)
-@given(scenes(reorder=True), st.randoms(use_true_random=False))
-def test_reordering_within_the_bound_changes_nothing(scene, asking):
-    assert_live_is_batch(scene, asking, reorder=True)
+@pytest.mark.soak
+@pytest.mark.parametrize("keeps_bounds", [True, False])
+def test_live_is_batch_in_many_scenes(keeps_bounds):
+    assert_scenes(200_000, keeps_bounds=keeps_bounds)
 
 
 def pair(latency_ns, period_ns=T):
@@ -186,6 +139,30 @@ def test_k30_cameras_that_miss_the_first_trigger_are_matched_by_time():
     assert (figures.residual.max_ns, figures.trimmed_start, figures.ticks) == (0, 1, 499)
     assert [figures.streams[name].missing for name in names] == [0] * 8
     assert [figures.streams[name].trimmed for name in names] == [1] * 8
+
+
+def test_a_slip_by_index_is_seen_live_and_its_tick_waits_for_it():
+    streams = [("head", "triggered", T, 1, 0), ("wrist", "triggered", T, 1, 0)]
+    monitor = _core.Monitor(streams, reference="head", period_ns=T, latency_ns=10 * T, indexed=["head", "wrist"])
+    ticks = []
+    for k in range(6):
+        monitor.push(0, k * T, k)
+        monitor.push(1, k * T + 30, k - 2)  # what it reports as pulse k - 2 is the picture of pulse k
+        ticks += monitor.advance(k * T)
+    assert ticks == [(k, k * T, 2 * T + 30, 0b11) for k in range(4)]
+    monitor.push(1, 6 * T)  # without an index: by time from here on
+    monitor.push(0, 6 * T, 6)
+    ticks = monitor.advance(2**63 - 1)
+    assert [(tick, residual) for tick, _, residual, _ in ticks] == [(4, 30), (5, 30), (6, 0)]
+    assert monitor.close().residual.max_ns == 30
+
+
+def test_a_monitor_that_keeps_nothing_has_no_figures():
+    monitor = _core.Monitor([("head", "triggered", T, 1, 0)], reference="head", period_ns=T, latency_ns=0, keep=False)
+    monitor.push(0, 5)
+    assert len(monitor.advance(2**63 - 1)) == 1
+    with pytest.raises(ValueError, match="keeps no stamps"):
+        monitor.close()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ pub(crate) struct Monitor {
 impl Monitor {
     #[new]
     #[pyo3(signature = (streams, *, reference, period_ns, latency_ns, ceiling_ns=2_000_000,
-                        trim_max_ns=1_000_000_000, reorder_ns=0, edges=false))]
+                        trim_max_ns=1_000_000_000, reorder_ns=0, edges=false, indexed=None, keep=true))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only arguments of Python")]
     fn new(
         streams: Vec<StreamTuple>,
@@ -39,28 +39,32 @@ impl Monitor {
         trim_max_ns: i64,
         reorder_ns: i64,
         edges: bool,
+        indexed: Option<Vec<String>>,
+        keep: bool,
     ) -> PyResult<Self> {
         let columns = streams.len() + usize::from(edges);
         let stream = |(name, kind, period, decimate, phase): StreamTuple| {
             let period_ns = Some(period).filter(|&period| period != 0);
             let kind = kind.parse().map_err(value_error)?;
-            Ok(MonitorStream { name, kind, period_ns, decimate, phase, reorder_ns })
+            let indexed = indexed.as_ref().is_some_and(|names| names.contains(&name));
+            Ok(MonitorStream { name, kind, period_ns, decimate, phase, reorder_ns, indexed })
         };
         let streams = streams.into_iter().map(stream).collect::<PyResult<_>>()?;
         let defaults = MonitorConfig::new(streams, reference, period_ns, latency_ns);
-        let config = MonitorConfig { ceiling_ns, trim_max_ns, edges, ..defaults };
+        let config = MonitorConfig { ceiling_ns, trim_max_ns, edges, keep, ..defaults };
         Ok(Self { monitor: sync::Monitor::new(config).map_err(value_error)?, columns, edges })
     }
 
-    /// Takes a sample in.
-    fn push(&mut self, stream: usize, time_ns: i64) -> PyResult<()> {
+    /// Takes a sample in. The GIL is kept: it takes less time than to release it.
+    #[pyo3(signature = (stream, time_ns, trigger_index=None))]
+    fn push(&mut self, stream: usize, time_ns: i64, trigger_index: Option<i64>) -> PyResult<()> {
         if stream >= self.columns {
             return Err(PyIndexError::new_err(format!("stream {stream} of {}; push to a lower one", self.columns)));
         }
         if self.edges && stream + 1 == self.columns {
             self.monitor.push_edge(time_ns);
         } else {
-            self.monitor.push(stream, time_ns);
+            self.monitor.push_indexed(stream, time_ns, trigger_index.unwrap_or(ABSENT));
         }
         Ok(())
     }

@@ -185,6 +185,7 @@ mod tests {
                 stamp_point: StampPoint::Instant,
                 offset_ns: 0,
                 reorder_bound: 0,
+                has_trigger_index: false,
             }],
             identity_map,
             min_delay_ns: 0,

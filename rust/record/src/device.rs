@@ -78,6 +78,9 @@ pub struct StreamInfo {
     /// How many samples a sample may come late by.
     #[serde(default)]
     pub reorder_bound: i64,
+    /// Every sample carries the pulse of the trigger that it was exposed for.
+    #[serde(default)]
+    pub has_trigger_index: bool,
 }
 
 /// One device: one clock.

@@ -57,6 +57,13 @@ impl RecordError {
     pub fn mcap(doing: &'static str, path: &Path, error: mcap::McapError) -> Self {
         match error {
             mcap::McapError::Io(source) => Self::io(doing, path, source),
+            // Only what is copied from elsewhere can be at odds with itself.
+            conflict @ (mcap::McapError::ConflictingChannels(_) | mcap::McapError::ConflictingSchemas(_)) => {
+                Self::unreadable(
+                    path,
+                    format!("two definitions in it have one number ({conflict}); keep it for inspection"),
+                )
+            }
             other => Self::Disk { doing, path: path.to_path_buf(), source: io::Error::other(other.to_string()) },
         }
     }

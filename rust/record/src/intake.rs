@@ -355,7 +355,7 @@ impl Intake {
         let rows = self.map(number, receipt, records);
         if room != Room::Rows {
             for row in rows.iter().filter(|row| row.rig_ns != ABSENT) {
-                self.watch.sample(number, row.rig_ns);
+                self.watch.sample(number, row.rig_ns, row.trigger_index, row.incarnation);
             }
         }
         let Some(take) = &self.take else { return };

@@ -266,7 +266,9 @@ fn entry<'a>(fields: &mut Fields<'a>) -> Option<Option<ChunkEntry<'a>>> {
         op::SCHEMA => Some(ChunkEntry::Schema(schema(body)?)),
         op::CHANNEL => Some(ChunkEntry::Channel(channel(body)?)),
         op::MESSAGE => Some(ChunkEntry::Message(message(body)?)),
-        _ => None,
+        // Nothing else that the format knows belongs into a chunk; from 0x80 on, records are whose they are.
+        0x80.. => None,
+        _ => return None,
     })
 }
 
@@ -376,6 +378,27 @@ pub fn statistics(body: &[u8]) -> Option<Statistics> {
         channels.insert(counts.u16()?, counts.u64()?);
     }
     Some(Statistics { messages, start_ns, end_ns, channels })
+}
+
+/// Whether the body of a record of the summary is laid out as the format says: every length in it fits. The public
+/// reader asks for memory by such lengths before it looks at what is there.
+pub fn is_summary(opcode: u8, body: &[u8]) -> bool {
+    let mut fields = Fields::new(body);
+    let whole = match opcode {
+        op::SCHEMA => return schema(body).is_some(),
+        op::CHANNEL => return channel(body).is_some(),
+        op::STATISTICS => return statistics(body).is_some(),
+        op::CHUNK_INDEX => {
+            let offsets = fields.bytes(4 * 8).and_then(|_| fields.prefixed());
+            offsets.is_some_and(|offsets| offsets.len() % 10 == 0)
+                && fields.u64().and_then(|_| fields.text()).and_then(|_| fields.bytes(2 * 8)).is_some()
+        }
+        op::ATTACHMENT_INDEX => fields.bytes(5 * 8).and_then(|_| fields.text()).and_then(|_| fields.text()).is_some(),
+        op::METADATA_INDEX => fields.bytes(2 * 8).and_then(|_| fields.text()).is_some(),
+        op::SUMMARY_OFFSET => fields.bytes(1 + 2 * 8).is_some(),
+        _ => false,
+    };
+    whole && fields.is_empty()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use firsthand_sync::{Kind, SyncError};
 use serde::Deserialize;
 
 use crate::counts::Counts;
-use crate::device::{ABSENT, DeviceInfo};
+use crate::device::{ABSENT, DeviceInfo, StreamInfo};
 use crate::error::{RecordError, RecordResult};
 use crate::live::{Page, StreamPage};
 
@@ -88,6 +88,8 @@ struct StreamWatch {
     last_ns: i64,
     offset_ns: Option<i64>,
     missing: u64,
+    /// Start of the worker that sent the last sample of the take.
+    incarnation: Option<i64>,
     /// Over the last second, as of the last `clock`.
     rate_mhz: i64,
 }
@@ -116,7 +118,7 @@ impl Watch {
             let planned = plan.streams.iter().find(|s| s.name == stream.name && s.required);
             let mut watched = None;
             if let Some(planned) = planned
-                && let Some(monitored) = monitor_stream(planned, &plan, stream.reorder_bound)?
+                && let Some(monitored) = monitor_stream(planned, &plan, stream)?
             {
                 watched = Some(required.len());
                 required.push(monitored);
@@ -128,6 +130,7 @@ impl Watch {
                 last_ns: ABSENT,
                 offset_ns: None,
                 missing: 0,
+                incarnation: None,
                 rate_mhz: 0,
             });
         }
@@ -161,6 +164,7 @@ impl Watch {
         for stream in &mut self.streams {
             stream.offset_ns = None;
             stream.missing = 0;
+            stream.incarnation = None;
         }
         Ok(())
     }
@@ -179,12 +183,15 @@ impl Watch {
         }
     }
 
-    /// Takes in the rig time of a sample of the running take.
-    pub fn sample(&mut self, stream: usize, rig_ns: i64) {
+    /// Takes in a sample of the running take: its rig time, its trigger index, and which start of the worker sent it.
+    pub fn sample(&mut self, stream: usize, rig_ns: i64, trigger_index: i64, incarnation: i64) {
         let Some(watched) = self.streams.get_mut(stream) else { return };
         watched.last_ns = rig_ns;
         if let (Some(monitor), Some(number)) = (&mut self.monitor, watched.watched) {
-            monitor.push(number, rig_ns);
+            if watched.incarnation.replace(incarnation).is_some_and(|before| before != incarnation) {
+                monitor.void_index(number); // sync.md section 3.6: it rejoins by time
+            }
+            monitor.push_indexed(number, rig_ns, trigger_index);
         }
     }
 
@@ -283,6 +290,8 @@ impl Watch {
         let Some(period_ns) = plan.period_ns.filter(|_| !self.required.is_empty()) else { return Ok(None) };
         let mut config = MonitorConfig::new(self.required.clone(), plan.reference.clone(), period_ns, plan.latency_ns);
         config.ceiling_ns = plan.ceiling_ns;
+        // The verdict is the batch's, from the evidence: nobody closes this one, and a rig records for hours.
+        config.keep = false;
         // A reference that is none of the streams is the trigger's edges.
         config.edges = self.required.iter().all(|stream| stream.name != plan.reference);
         Monitor::new(config).map(Some).map_err(|e| refused(&e))
@@ -294,7 +303,7 @@ fn refused(error: &SyncError) -> RecordError {
 }
 
 /// None for what has no live ticks: events, and free-running streams without a stated period.
-fn monitor_stream(planned: &PlanStream, plan: &Plan, reorder_bound: i64) -> RecordResult<Option<MonitorStream>> {
+fn monitor_stream(planned: &PlanStream, plan: &Plan, stream: &StreamInfo) -> RecordResult<Option<MonitorStream>> {
     let kind: Kind = planned.kind.parse().map_err(|e: SyncError| refused(&e))?;
     // 0 says "none" in the plan as in the monitor's Python face.
     let period_ns = planned.period_ns.filter(|p| *p > 0);
@@ -307,7 +316,8 @@ fn monitor_stream(planned: &PlanStream, plan: &Plan, reorder_bound: i64) -> Reco
         period_ns,
         decimate: planned.decimate,
         phase: planned.phase.unwrap_or(0),
-        reorder_ns: reorder_bound.max(0).saturating_mul(period_ns.or(plan.period_ns).unwrap_or(0)),
+        reorder_ns: stream.reorder_bound.max(0).saturating_mul(period_ns.or(plan.period_ns).unwrap_or(0)),
+        indexed: stream.has_trigger_index,
     }))
 }
 

@@ -74,4 +74,7 @@ pub enum SyncError {
         /// Position of the lower one.
         position: usize,
     },
+    /// Figures of a monitor that keeps no stamps.
+    #[error("this monitor keeps no stamps, so it has no figures at close; make it with `keep`")]
+    NotKept,
 }

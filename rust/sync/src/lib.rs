@@ -16,7 +16,7 @@
 //! | `clock`, `envelope` | 1 | device time to rig time, causally |
 //! | `edge_fit` | 1 | the same, of triggered devices, by recorded edges |
 //! | `stamps` | 5 | a stream's stamps against themselves |
-//! | `monitor`, `track` | 6 | ticks as they happen |
+//! | `monitor`, `track`, `pulses` | 6 | ticks as they happen |
 //! | `simd` | | the widest vectors that the processor has |
 //! | `join` | | the nearest of other stamps, for anybody |
 
@@ -35,6 +35,7 @@ pub mod measure;
 pub mod monitor;
 mod nearest;
 pub mod order;
+mod pulses;
 pub mod quantile;
 mod reach;
 pub mod residual;

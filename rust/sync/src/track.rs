@@ -3,6 +3,9 @@
 
 use std::collections::VecDeque;
 
+use crate::order::ABSENT;
+use crate::pulses::Pulses;
+
 /// Which samples a tick may still be waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
@@ -20,30 +23,70 @@ pub(crate) struct Track {
     pub(crate) reach: Reach,
     /// How far below the highest stamp a later one may lie, as the driver states.
     reorder_ns: i64,
-    /// Every sample that counts, in order of receipt.
-    pub(crate) received: Vec<i64>,
+    /// Every sample that counts, in order of receipt, where they are kept.
+    pub(crate) received: Option<Received>,
     /// Distinct stamps in order that a tick to come may need.
     window: VecDeque<i64>,
+    /// Those with a trigger index, as long as every sample has one.
+    pub(crate) pulses: Option<Pulses>,
     highest: Option<i64>,
     /// Below this, ticks are final.
     closed_to: i128,
 }
 
+/// Samples in order of receipt.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Received {
+    pub(crate) times: Vec<i64>,
+    /// Their trigger indices, where every one has it.
+    pub(crate) index: Option<Vec<i64>>,
+}
+
 impl Track {
     pub(crate) fn new(reach: Reach, reorder_ns: i64) -> Self {
-        let (received, window) = (Vec::new(), VecDeque::new());
-        Self { reach, reorder_ns, received, window, highest: None, closed_to: i128::MIN }
+        let (received, window) = (None, VecDeque::new());
+        Self { reach, reorder_ns, received, window, pulses: None, highest: None, closed_to: i128::MIN }
     }
 
-    /// Takes a sample in; false if it comes too late to be part of anything.
-    pub(crate) fn push(&mut self, time_ns: i64) -> bool {
-        if i128::from(time_ns) < self.closed_to {
+    /// Every sample is to have a trigger index.
+    pub(crate) fn indexed(mut self) -> Self {
+        self.pulses = Some(Pulses::default());
+        self
+    }
+
+    /// Every sample is kept from now on.
+    pub(crate) fn kept(mut self) -> Self {
+        self.received = Some(Received { times: Vec::new(), index: self.pulses.as_ref().map(|_| Vec::new()) });
+        self
+    }
+
+    /// Takes a sample in; false if it comes too late to be part of anything. `by_index`: it is matched by its index.
+    #[inline]
+    pub(crate) fn push(&mut self, time_ns: i64, index: i64, by_index: bool) -> bool {
+        let late = match &self.pulses {
+            Some(pulses) if by_index && index != ABSENT => pulses.is_late(time_ns, index),
+            _ => i128::from(time_ns) < self.closed_to,
+        };
+        if late {
             return false;
         }
-        self.received.push(time_ns);
+        if index == ABSENT {
+            self.forget_index();
+        }
+        if let Some(received) = &mut self.received {
+            received.times.push(time_ns);
+            received.index.iter_mut().for_each(|column| column.push(index));
+        }
         self.highest = self.highest.max(Some(time_ns));
         insert(&mut self.window, time_ns);
+        self.pulses.iter_mut().for_each(|pulses| pulses.push(time_ns, index));
         true
+    }
+
+    /// The indices say nothing from now on, nor at close.
+    pub(crate) fn forget_index(&mut self) {
+        self.pulses = None;
+        self.received.iter_mut().for_each(|received| received.index = None);
     }
 
     /// No later sample lies below this, if the stream keeps to its reorder bound or to the latency behind `now_ns`.
@@ -103,9 +146,8 @@ impl Track {
     }
 
     /// How many samples are held for ticks to come.
-    #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
-        self.window.len()
+        self.window.len() + self.pulses.as_ref().map_or(0, Pulses::held)
     }
 
     /// The last sample not after `t` and the first one after it.
@@ -116,11 +158,12 @@ impl Track {
     }
 }
 
-/// Inserts into distinct values in order, from the end, where new ones nearly always belong.
+/// Inserts into distinct values in order; new ones nearly always belong at the end.
+#[inline]
 pub(crate) fn insert(values: &mut VecDeque<i64>, value: i64) {
-    match values.iter().rposition(|&other| other <= value) {
-        Some(at) if values.get(at) == Some(&value) => {}
-        Some(at) => values.insert(at + 1, value),
-        None => values.push_front(value),
+    if values.back().is_none_or(|&last| last < value) {
+        values.push_back(value);
+    } else if let Err(at) = values.binary_search(&value) {
+        values.insert(at, value);
     }
 }

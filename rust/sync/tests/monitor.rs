@@ -1,30 +1,24 @@
 //! The live monitor against the batch core on random streams: drops, repeats, bursts, reordering within the bound.
 
+mod chance;
+
+use chance::Random;
 use firsthand_sync::{
     ABSENT, FinalTick, Kind, Monitor, MonitorConfig, MonitorStream, Settings, Stream, SyncError, measure,
 };
 
 const T: i64 = 1000;
 
-/// A small deterministic generator (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as i64
-    }
-
-    fn one_in(&mut self, n: i64) -> bool {
-        self.below(n) == 0
-    }
-}
-
 fn stream(name: &str, kind: Kind, period_ns: i64) -> MonitorStream {
-    MonitorStream { name: name.into(), kind, period_ns: Some(period_ns), decimate: 1, phase: 0, reorder_ns: 0 }
+    MonitorStream {
+        name: name.into(),
+        kind,
+        period_ns: Some(period_ns),
+        decimate: 1,
+        phase: 0,
+        reorder_ns: 0,
+        indexed: false,
+    }
 }
 
 struct Scene {

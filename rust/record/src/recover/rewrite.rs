@@ -53,7 +53,10 @@ pub fn rewrite(
         Err(error) => {
             // What is half written is of no use; the old file is as it was.
             drop(fs::remove_file(&fresh));
-            return Err(error);
+            return Err(match error {
+                RecordError::Unreadable { what, .. } => RecordError::unreadable(&path, what),
+                other => other,
+            });
         }
     };
     if let Err(what) = verify::verify(&fresh, &counts) {

@@ -255,17 +255,7 @@ fn tail_is_sound(source: &Source, mut offset: u64) -> RecordResult<bool> {
         if opcode == op::FOOTER {
             return Ok(length == 20 && source.read(next, 9)? == MAGIC);
         }
-        let summary = matches!(
-            opcode,
-            op::SCHEMA
-                | op::CHANNEL
-                | op::STATISTICS
-                | op::CHUNK_INDEX
-                | op::ATTACHMENT_INDEX
-                | op::METADATA_INDEX
-                | op::SUMMARY_OFFSET
-        );
-        if !summary {
+        if !scan::is_summary(opcode, &source.read(offset + RECORD_HEAD, length)?) {
             return Ok(false);
         }
         offset = next;
