@@ -181,7 +181,7 @@ class Diagnosis:
     """How much longer its period is than that of the rest, in 10^-9."""
     ticks: int | None = None
     """Signed number of ticks that it slipped by."""
-    factor: int | None = None
+    factor: str | None = None
     """Of a unit: a power of a thousand."""
 
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from firsthand_edge import _core
 from firsthand_edge.daemon.rig import LoadedRig, load_rig
 from firsthand_edge.record.plan import recorder_plan
+from firsthand_edge.spec.document import parse_spec
 from firsthand_edge.testing.simulated_time import SimulatedRig, record_simulated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from decimal import Decimal
+
+    from firsthand_edge.sensors.configuration import SimDevice
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 CAPTURE = {"task": "pick-cup", "cell": "daylight", "scene": "kitchen-1", "contributor": "sim-a"}
@@ -40,7 +49,41 @@ def sim_rig() -> LoadedRig:
     return load_rig(CONFIGS / "sim.toml")
 
 
-def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_maps: bool = False) -> Path:
+def with_devices(
+    loaded: LoadedRig,
+    devices: Sequence[SimDevice],
+    *,
+    spec_document: bytes | None = None,
+    rate_hz: Decimal | None = None,
+    edges_number_ticks: bool = True,
+) -> LoadedRig:
+    """The rig with other devices.
+
+    Args:
+        loaded: The rig.
+        devices: Instead of its own.
+        spec_document: Instead of its own.
+        rate_hz: Of the pulses, instead of its own.
+        edges_number_ticks: Whether it states `trigger.mid_exposure_us`; otherwise its reference stream numbers them.
+    """
+    changes: dict[str, object] = {} if rate_hz is None else {"rate_hz": rate_hz}
+    if not edges_number_ticks:
+        changes["mid_exposure_us"] = None
+    trigger = loaded.file.trigger.model_copy(update=changes)
+    file = loaded.file.model_copy(update={"device": tuple(devices), "trigger": trigger})
+    document = loaded.spec_document if spec_document is None else spec_document
+    return replace(loaded, file=file, spec=parse_spec(document, place="spec.toml"), spec_document=document)
+
+
+def record_take(
+    folder: Path,
+    *,
+    seconds: float,
+    number: int = 1,
+    bypass_clock_maps: bool = False,
+    loaded: LoadedRig | None = None,
+    warm_up_s: float = 3.0,
+) -> Path:
     """Records take `number` into `folder / "episode"` and returns that folder.
 
     Args:
@@ -48,8 +91,11 @@ def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_m
         seconds: Length in simulated time.
         number: Fault scripts of the rig file go by it.
         bypass_clock_maps: Take every device's unwrapped counter for rig time, as a careless recorder would.
+        loaded: The rig; None for that of the demo.
+        warm_up_s: Length of the preview before it.
     """
-    loaded = sim_rig()
+    if loaded is None:
+        loaded = sim_rig()
     rig = SimulatedRig(loaded.file.device, folder / "run")
     infos = [replace(info, identity_map=bypass_clock_maps) for info in rig.infos]
     plan = recorder_plan(loaded.spec, period_ns=loaded.period_ns, latency_ns=150_000_000)
@@ -63,6 +109,7 @@ def record_take(folder: Path, *, seconds: float, number: int = 1, bypass_clock_m
         seconds=seconds,
         period_ns=loaded.period_ns or 0,
         number=number,
+        warm_up_s=warm_up_s,
         take={
             "episode": f"sim-01-{number:08d}-0123456789abcdef",
             "rig": "sim-01",
@@ -102,3 +149,16 @@ def figures(report: dict) -> dict:
     return {
         key: report[key] for key in ("span", "residual_ns", "guarded_ns", "streams", "verdict", "reasons", "warnings")
     }
+
+
+def spec_of_streams(streams: Sequence[dict]) -> bytes:
+    """The spec of the demo with other streams; the first is the reference."""
+    text = (CONFIGS / "sim-spec.toml").read_text()
+    # These limit stereo pairs, and cameras against IMUs, which other streams need not have.
+    text = re.sub(r"(?m)^(epipolar_px_max|camera_imu_offset_ms_max) = .*$", "", text)
+    parts = re.split(r"(?m)^(?=\[)", text)
+    kept = "".join(part for part in parts if not part.startswith(("[[streams]]", "[[capture.geometry]]")))
+    rows = "".join("[[streams]]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in row.items()) for row in streams)
+    name = streams[0]["name"]
+    geometry = f'[[capture.geometry]]\nstream = "{name}"\nkeep = "both hands"\n'
+    return (kept.replace('reference = "head"', f'reference = "{name}"') + rows + geometry).encode()

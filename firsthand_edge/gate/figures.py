@@ -305,8 +305,22 @@ class Figures:
     """How the attempt at the task ended, as whoever recorded it said last (`firsthand_edge.spec.capture.Outcome`);
     None where the evidence does not tell."""
     notes: tuple[str, ...] = ()
-    exposures: Mapping[str, tuple[Int64, Int64]] = field(default_factory=dict, compare=False, repr=False)
-    """By stream where its device tells them: (n,) times of the samples and (n,) exposures, ns."""
+    columns: Mapping[str, tuple[Int64, Int64 | None]] = field(default_factory=dict, compare=False, repr=False)
+    """By stream: (n,) times of the samples in arrival order and, where the device tells them, (n,) exposures, ns."""
+
+    def since_ns(self, stream: str, sample: int) -> int | None:
+        """When a sample was taken: since the first tick, or since the earliest exposure where nothing was matched.
+
+        None where its time is not known.
+        """
+        times_ns, _ = self.columns.get(stream, (None, None))
+        exposing = [facts for facts in self.judged if facts.kind is Kind.TRIGGERED]
+        firsts = [facts.span.first_ns for facts in exposing if facts.span is not None]
+        if times_ns is None or not 0 <= sample < times_ns.size or not firsts:
+            return None
+        matched = self.sync is not None and self.sync.reference_ns.size > 0
+        start_ns = int(self.sync.reference_ns[0]) if self.sync is not None and matched else min(firsts)
+        return int(times_ns[sample]) - start_ns
 
     def stream(self, name: str) -> Facts:
         """The facts of `name`. Raises KeyError when there is no such stream."""

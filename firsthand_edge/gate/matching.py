@@ -78,11 +78,7 @@ def match(
         recorded=recorded,
         outcome=outcome,
         notes=tuple(notes),
-        exposures={
-            stream.facts.name: (stream.times_ns, stream.exposure_ns)
-            for stream in ordered
-            if stream.exposure_ns is not None
-        },
+        columns={stream.facts.name: (stream.times_ns, stream.exposure_ns) for stream in ordered},
     )
     withheld = _withheld(figures, limits)
     sync = None if withheld else _measure(ordered, reference, ticks_ns, period_ns, limits)

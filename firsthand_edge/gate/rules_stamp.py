@@ -62,6 +62,13 @@ def _tai_utc_steps(figures: Figures) -> list[Reason]:
         off = 0 if step is None else step.step_ns - (step.expected_ns or 0)
         number = (2 * abs(off) + NS_PER_S) // (2 * NS_PER_S)
         where = "" if step is None else f" by {seconds(step.step_ns)} at sample {step.index}"
+        found = Diagnosis(
+            Fault.TAI_UTC,
+            facts.name,
+            f"{facts.name} stepped to another time scale: {_scale(number)}",
+            began_ns=None if step is None else figures.since_ns(facts.name, step.index),
+            offset_ns=off,
+        )
         out.append(
             Reason(
                 "stamp.tai_utc",
@@ -71,9 +78,9 @@ def _tai_utc_steps(figures: Figures) -> list[Reason]:
                 measured=number,
                 limit=0,
                 unit="s",
-                cause=_scale(number),
+                cause=found.sentence,
                 first_sample=None if step is None else step.index,
-                diagnosis=(_of_scale(facts.name, off),),
+                diagnosis=(found,),
             )
         )
     return out
@@ -105,6 +112,13 @@ def tai_utc_streams(streams: Sequence[Facts]) -> list[Reason]:
         sign = number if pair[1] == odd else -number
         others = sum(odd in p for p in apart) - 1
         also = f" (and from {count(others, 'other stream')})" if others else ""
+        found = Diagnosis(
+            Fault.TAI_UTC,
+            odd if len(streams) > 2 else None,
+            f"{odd} is on another time scale than {partner}: {_scale(abs(number))}",
+            began_ns=0,
+            offset_ns=sign * NS_PER_S,
+        )
         out.append(
             Reason(
                 "stamp.tai_utc",
@@ -117,17 +131,12 @@ def tai_utc_streams(streams: Sequence[Facts]) -> list[Reason]:
                 measured=abs(number),
                 limit=0,
                 unit="s",
-                cause=_scale(abs(number)),
-                diagnosis=(_of_scale(odd if len(streams) > 2 else None, sign * NS_PER_S),),
+                cause=found.sentence,
+                diagnosis=(found,),
             )
         )
         apart = {p: n for p, n in apart.items() if odd not in p}
     return out
-
-
-def _of_scale(stream: str | None, offset_ns: int) -> Diagnosis:
-    number = (2 * abs(offset_ns) + NS_PER_S) // (2 * NS_PER_S)
-    return Diagnosis(Fault.TAI_UTC, stream, _scale(number), offset_ns=offset_ns)
 
 
 def _whole_seconds(difference_ns: int) -> int | None:
@@ -262,6 +271,14 @@ def wrap(figures: Figures, limits: Limits) -> list[Reason]:
             continue
         step = facts.stamps.first("wrap")
         where = "" if step is None else f", the first at sample {step.index} by {seconds(step.step_ns)}"
+        width = f" of {step.detail}" if step is not None and step.detail else ""
+        found = Diagnosis(
+            Fault.WRAP,
+            facts.name,
+            f"{facts.name}'s counter{width} wrapped and was not unwrapped",
+            began_ns=None if step is None else figures.since_ns(facts.name, step.index),
+            offset_ns=None if step is None else step.step_ns,
+        )
         out.append(
             Reason(
                 "stamp.wrap",
@@ -271,16 +288,9 @@ def wrap(figures: Figures, limits: Limits) -> list[Reason]:
                 measured=number,
                 limit=limits.wraps,
                 unit="wraps",
-                cause=f"a counter of {step.detail}" if step is not None and step.detail else None,
+                cause=found.sentence,
                 first_sample=None if step is None else step.index,
-                diagnosis=(
-                    Diagnosis(
-                        Fault.WRAP,
-                        facts.name,
-                        f"{facts.name}'s counter wrapped and was taken for a wider one",
-                        offset_ns=None if step is None else step.step_ns,
-                    ),
-                ),
+                diagnosis=(found,),
             )
         )
     return out
@@ -297,6 +307,8 @@ def unit(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG001 - ev
         if factor is None:
             continue
         size = "longer" if step > nominal else "shorter"
+        sentence = f"{facts.name}'s stamps are off by a factor of {factor}"
+        found = Diagnosis(Fault.UNIT, facts.name, sentence, factor=str(factor))
         out.append(
             Reason(
                 "stamp.unit",
@@ -306,12 +318,8 @@ def unit(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG001 - ev
                 measured=step,
                 limit=nominal,
                 unit="ns",
-                cause=f"off by a factor of {factor}",
-                diagnosis=(
-                    Diagnosis(
-                        Fault.UNIT, facts.name, f"{facts.name}'s stamps are off by a factor of {factor}", factor=factor
-                    ),
-                ),
+                cause=found.sentence,
+                diagnosis=(found,),
             )
         )
     return out

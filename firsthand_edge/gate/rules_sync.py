@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from firsthand_edge.gate import causes
+from firsthand_edge.gate import causes, rules_stamp
 from firsthand_edge.gate.diagnosis import diagnose
 from firsthand_edge.gate.wording import count, listed, ms, percent, ratio
 from firsthand_edge.model import Reason
@@ -81,7 +81,8 @@ def ceiling(figures: Figures, limits: Limits) -> list[Reason]:
     pair = residuals.worst_pair
     who = listed(pair) if pair else "the streams"
     series_ns = figures.sync.guarded_ns if limits.guard_band else figures.sync.residual_ns
-    found, cause = diagnose(figures, figures.sync, ceiling_ns=limits.ceiling_ns, series_ns=series_ns)
+    off_unit = {reason.stream for reason in rules_stamp.unit(figures, limits) if reason.stream}
+    found, cause = diagnose(figures, figures.sync, ceiling_ns=limits.ceiling_ns, series_ns=series_ns, but=off_unit)
     guard = " with their uncertainties" if limits.guard_band else ""
     return [
         Reason(

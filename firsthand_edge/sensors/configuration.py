@@ -13,7 +13,17 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from firsthand_edge.model import StampPoint
-from firsthand_edge.sensors.faults import Fault, Jitter, MissFirst, StartLate, Wrap
+from firsthand_edge.sensors.faults import (
+    Exposure,
+    Fault,
+    Offset,
+    OfTrigger,
+    Slip,
+    Wrap,
+    WrongStampPoint,
+    WrongUnit,
+    contradiction,
+)
 
 __all__ = ["DeviceConfig", "ReplayDevice", "ReplayStream", "SimDevice", "SimStream", "period_of"]
 
@@ -133,29 +143,92 @@ class SimDevice(_Table):
         if len({s.name for s in self.stream}) != len(self.stream):
             raise ValueError(f"device {self.name} has two streams of one name; rename one")
         for s in self.stream:
-            rest_us = {
-                StampPoint.START: s.exposure_us,
-                StampPoint.MIDDLE: s.exposure_us - s.exposure_us // 2,
-            }.get(s.stamp_point, 0)
-            if self.min_delay_us + self.delay_error_us < rest_us:
-                raise ValueError(
-                    f"stream {s.name} would arrive {self.min_delay_us} us after its stamp, before its exposure ends "
-                    f"{rest_us} us after it; raise min_delay_us"
-                )
+            self._arrives_after(s, s.stamp_point, s.exposure_us)
         if self.check_edges and not any(s.triggered for s in self.stream):
             raise ValueError(
                 f"device {self.name} has no triggered stream, so no edge causes its samples; take out check_edges"
             )
         if self.counter_bits < 64 and self.counter_start >= 2**self.counter_bits:
             raise ValueError(f"counter_start {self.counter_start} does not fit {self.counter_bits} bits; lower it")
+        why_not = contradiction(self.fault)
+        if why_not is not None:
+            raise ValueError(why_not)
         for fault in self.fault:
-            if isinstance(fault, Wrap) and fault.bits >= self.counter_bits:
-                raise ValueError(f"a wrap at {fault.bits} bits is none: the counter has {self.counter_bits}")
-            if isinstance(fault, MissFirst | Jitter) and not any(s.triggered for s in self.stream):
-                raise ValueError(f"the fault {fault.kind} needs a triggered stream; {self.name} has none")
-            if isinstance(fault, StartLate) and fault.for_s is not None:
-                raise ValueError("start_late has no for_s: it ends when the device starts; say at_s only")
+            self._can_befall(fault)
         return self
+
+    def _can_befall(self, fault: Fault) -> None:
+        """Refuses a fault that a device like this cannot have."""
+        triggered = [s for s in self.stream if s.triggered]
+        if isinstance(fault, OfTrigger) and not triggered:
+            raise ValueError(f"the fault {fault.kind} needs a triggered stream; {self.name} has none")
+        match fault:
+            case Wrap() if fault.bits >= self.counter_bits:
+                raise ValueError(f"a wrap at {fault.bits} bits is none: the counter has {self.counter_bits}")
+            case Slip() if not any(s.has_trigger_index for s in triggered):
+                raise ValueError(
+                    f"the fault slip needs a stream that counts pulses; {self.name} has none, so set has_trigger_index"
+                )
+            case WrongUnit():
+                self._can_count(fault)
+            case Offset():
+                for s in triggered:
+                    self._can_begin(s, fault.amount_us, f"an offset of {fault.amount_us} us")
+            case Exposure():
+                for s in triggered:
+                    self._can_expose(s, fault)
+            case WrongStampPoint():
+                self._can_stamp(fault)
+            case _:
+                pass
+
+    def _can_count(self, fault: WrongUnit) -> None:
+        ratio = Decimal(fault.counts_ns * self.tick_den) / self.tick_num
+        if ratio == 1 or ratio.normalize().as_tuple().digits != (1,):
+            raise ValueError(
+                f"a counter that claims ticks of {self.tick_num} / {self.tick_den} ns and counts {fault.counts} is off "
+                "by no power of ten; give a tick_num of 1, 1000, 1000000 or 1000000000, and counts another of them"
+            )
+
+    @staticmethod
+    def _can_begin(stream: SimStream, shift_us: int, what: str) -> None:
+        if stream.trigger_delay_us + shift_us < 0:
+            raise ValueError(
+                f"{what} would begin exposures of stream {stream.name} before their pulses, which its trigger delay of "
+                f"{stream.trigger_delay_us} us does not allow; raise trigger_delay_us"
+            )
+
+    def _can_expose(self, stream: SimStream, fault: Exposure) -> None:
+        if stream.stamp_point is StampPoint.INSTANT or not stream.exposure_us:
+            raise ValueError(f"stream {stream.name} makes no exposures, so none can change; give it exposure_us")
+        if stream.rate_hz is not None and fault.to_us * stream.rate_hz >= 1_000_000:
+            raise ValueError(
+                f"exposures of {fault.to_us} us do not fit {stream.rate_hz} Hz of stream {stream.name}; lower to_us"
+            )
+        if fault.compensated:
+            shift_us = (stream.exposure_us - fault.to_us) // 2
+            self._can_begin(stream, shift_us, f"compensated exposures of {fault.to_us} us")
+        self._arrives_after(stream, stream.stamp_point, fault.to_us)
+
+    def _can_stamp(self, fault: WrongStampPoint) -> None:
+        exposed = [s for s in self.stream if s.exposure_us]
+        if not exposed or all(s.stamp_point is fault.stamps for s in exposed):
+            raise ValueError(
+                f"no stream of {self.name} that exposes claims another stamp point than {fault.stamps.value}; give "
+                "another one"
+            )
+        reached_us = [other.to_us for other in self.fault if isinstance(other, Exposure)]
+        for s in exposed:
+            self._arrives_after(s, fault.stamps, max([s.exposure_us, *reached_us]))
+
+    def _arrives_after(self, stream: SimStream, point: StampPoint, exposure_us: int) -> None:
+        """Refuses arrivals before the end of the exposure."""
+        rest_us = {StampPoint.START: exposure_us, StampPoint.MIDDLE: exposure_us - exposure_us // 2}.get(point, 0)
+        if self.min_delay_us + self.delay_error_us < rest_us:
+            raise ValueError(
+                f"stream {stream.name} would arrive {self.min_delay_us} us after its stamp, before its exposure ends "
+                f"{rest_us} us after it; raise min_delay_us"
+            )
 
 
 class ReplayStream(_Table):

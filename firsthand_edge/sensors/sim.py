@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from firsthand_edge.errors import DeviceAbsent, DeviceError
-from firsthand_edge.model import ABSENT, Counter, DeviceInfo, Domain, Sample, StampPoint, StreamInfo
+from firsthand_edge.model import ABSENT, Counter, DeviceInfo, Domain, Sample, StreamInfo
 from firsthand_edge.sensors import faults as f
 from firsthand_edge.sensors.seam import SensorSilent
 from firsthand_edge.sensors.sim_clock import SimClock, Step, scaled
 from firsthand_edge.sensors.sim_content import content_of
+from firsthand_edge.sensors.sim_exposure import Schedule, Train, begins_ns, lengths_ns, slips, stamped_after_ns
 from firsthand_edge.sensors.sim_link import Draws
 from firsthand_edge.trigger.line import LINE_NAME, NEVER, Pulses, TriggerLine
 
@@ -48,23 +49,8 @@ class _Delivery(NamedTuple):
     sequence: int
     trigger_index: int
     ticks: int
+    exposure_ns: int
     number: int
-
-
-class _Train(NamedTuple):
-    """A train of pulses and what goes wrong in it."""
-
-    pulses: Pulses
-    faults: tuple[f.Fault, ...]
-
-    @property
-    def start_ns(self) -> int:
-        return self.pulses.first_pulse_ns
-
-    def within(self, fault: f.Fault, true_ns: Int64) -> npt.NDArray[np.bool_]:
-        """Which of these instants the fault covers."""
-        end_ns = fault.end_ns(self.start_ns)
-        return (true_ns >= fault.begin_ns(self.start_ns)) & (true_ns < (NEVER if end_ns is None else end_ns))
 
 
 def _stamp_info(config: SimStream, *, check_edges: bool) -> StreamInfo:
@@ -89,12 +75,6 @@ class _Track:
         self._content = content_of(config)
         self._draws = Draws(device, position)
         self._clock = clock
-        self._exposure_ns = config.exposure_us * 1000
-        self._stamp_after_ns = {
-            StampPoint.MIDDLE: self._exposure_ns // 2,
-            StampPoint.END: self._exposure_ns,
-            StampPoint.READOUT_START: self._exposure_ns,
-        }.get(config.stamp_point, 0)
         self._arrival_ns = 0
         self._number = 0
 
@@ -105,11 +85,11 @@ class _Track:
     def follow(self) -> None:
         """A new train has begun."""
 
-    def expose(self, train: _Train, now_ns: int) -> None:
+    def expose(self, train: Train, now_ns: int) -> None:
         """Makes the exposures that were due by `now_ns`."""
         raise NotImplementedError
 
-    def next_ns(self, train: _Train) -> int:
+    def next_ns(self, train: Train) -> int:
         """When something can be delivered or exposed next."""
         raise NotImplementedError
 
@@ -125,14 +105,22 @@ class _Track:
                 arrival_ns=d.arrival_ns,
                 payload=self._content.payload(d.number),
                 trigger_index=d.trigger_index,
-                exposure_ns=self._exposure_ns,
+                exposure_ns=d.exposure_ns,
             )
 
     def _deliver(
-        self, train: _Train, *, start_ns: Int64, sequence: Int64, index: Int64 | None, number: Int64, delay_ns: Int64
+        self,
+        train: Train,
+        *,
+        start_ns: Int64,
+        length_ns: Int64,
+        sequence: Int64,
+        index: Int64 | None,
+        number: Int64,
+        delay_ns: Int64,
     ) -> None:
         """Stamps exposures and puts them on the link; all (n,), n >= 1, in order."""
-        stamped_ns = start_ns + self._stamp_after_ns
+        stamped_ns = start_ns + stamped_after_ns(self.config, train, length_ns)
         ticks = self._clock.ticks(stamped_ns, train.pulses.power_on_ns)
         # A link delivers in order: nothing overtakes what is before it.
         arrival_ns = np.maximum(np.maximum.accumulate(stamped_ns + delay_ns), self._arrival_ns)
@@ -156,6 +144,7 @@ class _Track:
             sequence.tolist(),
             [ABSENT] * len(ticks) if index is None else index.tolist(),
             ticks.tolist(),
+            length_ns.tolist(),
             number.tolist(),
         )
         for i, delivery in enumerate(map(_Delivery._make, zip(*columns, strict=True))):
@@ -164,7 +153,7 @@ class _Track:
                 if twice[i]:
                     self.waiting.append(delivery)
 
-    def _happens(self, train: _Train, start_ns: Int64) -> npt.NDArray[np.bool_]:
+    def _happens(self, train: Train, start_ns: Int64) -> npt.NDArray[np.bool_]:
         """Which exposures a hanging or late device makes at all."""
         out = np.ones(len(start_ns), np.bool_)
         for fault in train.faults:
@@ -187,9 +176,9 @@ class _Triggered(_Track):
     def follow(self) -> None:
         self._next = 0
 
-    def expose(self, train: _Train, now_ns: int) -> None:
-        pulses = train.pulses
-        end = pulses.count(now_ns)
+    def expose(self, train: Train, now_ns: int) -> None:
+        pulses, schedule = train.pulses, Schedule.of(train)
+        end = schedule.count(now_ns)
         missed, more = 0, 0
         for fault in train.faults:
             if isinstance(fault, f.MissFirst):
@@ -197,39 +186,46 @@ class _Triggered(_Track):
                 more = fault.pulses if fault.make_up else more
         if more and end == pulses.count(NEVER - 1):
             end += min(more, max(0, (now_ns - pulses.first_pulse_ns) // pulses.period_ns + 1 - end))
-        begin = max(self._next, missed, pulses.first_after(self._armed_ns))
+        begin = max(self._next, missed)
+        if schedule.free_from is None:
+            begin = max(begin, pulses.first_after(self._armed_ns))
         if end <= begin:
             return
         self._next = end
-        index = np.arange(begin, end, dtype=np.int64)
+        slots = np.arange(begin, end, dtype=np.int64)
         if self.config.decimate > 1:
-            index = index[index % self.config.decimate == self.config.phase]
-        start_ns = pulses.first_pulse_ns + index * pulses.period_ns + self.config.trigger_delay_us * 1000
-        for fault in train.faults:
-            if isinstance(fault, f.Jitter) and len(index):
-                share = self._draws.shares(pulses.take, index) * 2 - 1
-                off_ns = (share * fault.amount_us * 1000).astype(np.int64)
-                start_ns = start_ns + np.where(train.within(fault, start_ns), off_ns, 0)
-        happens = self._happens(train, start_ns)
-        index, start_ns = index[happens], start_ns[happens]
-        if not len(index):
+            slots = slots[slots % self.config.decimate == self.config.phase]
+        due_ns = schedule.instants_ns(slots)
+        happens, lag = slips(train, slots)
+        happens &= due_ns >= self._armed_ns
+        slots, due_ns, lag = slots[happens], due_ns[happens], lag[happens]
+        if not len(slots):
             return
-        sequence = np.arange(self._sequence, self._sequence + len(index), dtype=np.int64)
-        self._sequence += len(index)
+        length_ns = lengths_ns(self.config, train, due_ns)
+        start_ns = begins_ns(self.config, train, slots, due_ns=due_ns, length_ns=length_ns, draws=self._draws)
+        happens = self._happens(train, start_ns)
+        slots, lag, length_ns, start_ns = slots[happens], lag[happens], length_ns[happens], start_ns[happens]
+        if not len(slots):
+            return
+        sequence = np.arange(self._sequence, self._sequence + len(slots), dtype=np.int64)
+        self._sequence += len(slots)
         self._deliver(
             train,
             start_ns=start_ns,
+            length_ns=length_ns,
             sequence=sequence,
-            index=index if self.config.has_trigger_index else None,
-            number=(pulses.take << 32) + index,
-            delay_ns=self._draws.delays_ns(pulses.take, index),
+            index=schedule.pulses_seen(slots) - lag if self.config.has_trigger_index else None,
+            number=(pulses.take << 32) + slots,
+            delay_ns=self._draws.delays_ns(pulses.take, slots),
         )
 
-    def next_ns(self, train: _Train) -> int:
+    def next_ns(self, train: Train) -> int:
         pulses = train.pulses
         due_ns = self.waiting[0].arrival_ns if self.waiting else NEVER
-        pulse_ns = pulses.first_pulse_ns + self._next * pulses.period_ns if pulses.period_ns else NEVER
-        return min(due_ns, pulse_ns if pulse_ns < pulses.stop_ns else NEVER)
+        if not pulses.period_ns:
+            return due_ns
+        slot_ns = Schedule.of(train).instant_ns(self._next)
+        return min(due_ns, slot_ns if slot_ns < pulses.stop_ns else NEVER)
 
 
 class _FreeRunning(_Track):
@@ -264,7 +260,7 @@ class _FreeRunning(_Track):
         closing = (number // self.config.batch + 1) * self.config.batch - 1
         return int(self._instants(pulses, np.array([closing], np.int64))[0])
 
-    def expose(self, train: _Train, now_ns: int) -> None:
+    def expose(self, train: Train, now_ns: int) -> None:
         pulses, batch = train.pulses, self.config.batch
         if not pulses.power_on_ns or now_ns < pulses.power_on_ns:
             return
@@ -292,13 +288,14 @@ class _FreeRunning(_Track):
             self._deliver(
                 train,
                 start_ns=start_ns[happens],
+                length_ns=np.full(int(happens.sum()), self.config.exposure_us * 1000, np.int64),
                 sequence=number[happens],
                 index=None,
                 number=number[happens],
                 delay_ns=delay_ns[happens],
             )
 
-    def next_ns(self, train: _Train) -> int:
+    def next_ns(self, train: Train) -> int:
         if not train.pulses.power_on_ns:
             return NEVER
         if self._next is None:
@@ -331,7 +328,7 @@ class SimSensor:
         self._line: TriggerLine | None = None
         self._tracks: tuple[_Track, ...] = ()
         self._armed_ns: int | None = None
-        self._train = _Train(Pulses(), ())
+        self._train = Train(Pulses(), ())
 
     def open(self) -> DeviceInfo:
         """Powers up: the clock has run since power on.
@@ -349,28 +346,12 @@ class SimSensor:
                 if begin_ns <= self._now_ns() < end_ns:
                     line.close()
                     raise DeviceAbsent(f"device {c.name} is not there; plug it in again")
-        rate_ppb = int(c.drift_ppm * 1000)
-        if c.wrap_after_s is None:
-            self._clock = SimClock(
-                rate_ppb=rate_ppb,
-                bits=c.counter_bits,
-                tick_num=c.tick_num,
-                tick_den=c.tick_den,
-                start=c.counter_start,
-            )
-        else:
-            self._clock = SimClock.wrapping(
-                int(c.wrap_after_s * _NS_PER_S),
-                rate_ppb=rate_ppb,
-                bits=c.counter_bits,
-                tick_num=c.tick_num,
-                tick_den=c.tick_den,
-            )
+        self._clock = _clock_of(c)
         self._tracks = tuple(
             (_Triggered if s.triggered else _FreeRunning)(s, c, i, self._clock) for i, s in enumerate(c.stream)
         )
         self._line = line
-        self._train = _Train(Pulses(), ())
+        self._train = Train(Pulses(), ())
         return DeviceInfo(
             name=c.name,
             driver="sim",
@@ -441,7 +422,7 @@ class SimSensor:
             self._train = self._train._replace(pulses=pulses)
             return
         faults = tuple(fault for fault in self._config.fault if fault.befalls(pulses.take))
-        self._train = _Train(pulses, faults)
+        self._train = Train(pulses, faults)
         for track in self._tracks:
             track.follow()
         # What was to happen to the clock after the last take's end never did.
@@ -465,6 +446,20 @@ class SimSensor:
                     if isinstance(fault, f.ComeBack):
                         raise DeviceAbsent(f"device {self._config.name} vanished from its bus; plug it in again")
                     _die(self._config.name, fault.how)
+
+
+def _clock_of(c: SimDevice) -> SimClock:
+    """The clock at power on; its ticks are what it counts, which need not be what it claims."""
+    rate_ppb, tick_num, tick_den = int(c.drift_ppm * 1000), c.tick_num, c.tick_den
+    for fault in c.fault:
+        if isinstance(fault, f.WrongUnit):
+            tick_num, tick_den = fault.counts_ns, 1
+    if c.wrap_after_s is None:
+        return SimClock(
+            rate_ppb=rate_ppb, bits=c.counter_bits, tick_num=tick_num, tick_den=tick_den, start=c.counter_start
+        )
+    after_ns = int(c.wrap_after_s * _NS_PER_S)
+    return SimClock.wrapping(after_ns, rate_ppb=rate_ppb, bits=c.counter_bits, tick_num=tick_num, tick_den=tick_den)
 
 
 def _step_of(fault: f.Fault, at_ns: int) -> Step | None:

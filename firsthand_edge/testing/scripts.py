@@ -5,19 +5,26 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
+from firsthand_edge.model import StampPoint
 from firsthand_edge.sensors.faults import (
     ComeBack,
     Die,
     Drift,
     Drop,
+    Exposure,
     Fault,
+    FreeRun,
     Jitter,
     Jump,
     MissFirst,
+    Offset,
     Repeat,
+    Slip,
     Stall,
     StartLate,
     Wrap,
+    WrongStampPoint,
+    WrongUnit,
 )
 
 __all__ = ["SCRIPTS"]
@@ -35,6 +42,14 @@ SCRIPTS: Final[dict[str, tuple[Fault, ...]]] = {
     "wrap": (Wrap(kind="wrap", bits=31, at_s=_EARLY),),
     "jump_tai": (Jump(kind="jump", seconds=Decimal(37), at_s=_EARLY),),
     "jump_back": (Jump(kind="jump", seconds=Decimal("-0.6"), at_s=_EARLY),),
+    "jump_small": (Jump(kind="jump", seconds=Decimal("0.012"), at_s=_EARLY),),
+    "offset": (Offset(kind="offset", amount_us=5000),),
+    "delay_step": (Offset(kind="offset", amount_us=5000, at_s=_EARLY),),
+    "free_run": (FreeRun(kind="free_run", ppm=Decimal(2000)),),
+    "slip": (Slip(kind="slip", ticks=1, at_s=_EARLY),),
+    "unit": (WrongUnit(kind="unit", counts="ms"),),
+    "stamp_point": (WrongStampPoint(kind="stamp_point", stamps=StampPoint.END),),
+    "exposure": (Exposure(kind="exposure", to_us=3000, at_s=_EARLY),),
     "start_late": (StartLate(kind="start_late", at_s=_EARLY),),
     "miss_first": (MissFirst(kind="miss_first", pulses=1),),
     "miss_first_equal_counts": (MissFirst(kind="miss_first", pulses=1, make_up=True),),

@@ -1,11 +1,13 @@
 import tomllib
 from decimal import Decimal
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from firsthand_edge.sensors.configuration import DeviceConfig, ReplayDevice, SimDevice, period_of
+from firsthand_edge.sensors.faults import Fault
 from firsthand_edge.testing.scripts import SCRIPTS
 
 from .rigs import camera, imu
@@ -108,9 +110,79 @@ def test_two_streams_of_one_name_are_told():
         SimDevice.model_validate(table)
 
 
-def test_faults_of_triggers_need_a_triggered_stream():
-    with pytest.raises(ValidationError, match="the fault miss_first needs a triggered stream; imu has none"):
-        imu(faults=[{"kind": "miss_first"}])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "miss_first"},
+        {"kind": "jitter", "amount_us": 1},
+        {"kind": "offset", "amount_us": 1},
+        {"kind": "free_run", "ppm": 1},
+        {"kind": "slip", "ticks": 1},
+        {"kind": "exposure", "to_us": 1},
+    ],
+)
+def test_faults_of_triggers_need_a_triggered_stream(fault):
+    with pytest.raises(ValidationError, match=f"the fault {fault['kind']} needs a triggered stream; imu has none"):
+        imu(faults=[fault])
+
+
+@pytest.mark.parametrize(
+    ("faults", "more", "said"),
+    [
+        ([{"kind": "offset", "amount_us": 0}], {}, "an offset of 0 us is none"),
+        ([{"kind": "offset", "amount_us": -1}], {}, "would begin exposures of stream head before their pulses"),
+        ([{"kind": "slip", "ticks": 0}], {}, "a slip of 0 ticks is none"),
+        ([{"kind": "slip", "ticks": 1}], {}, "needs a stream that counts pulses; head has none"),
+        ([{"kind": "slip", "ticks": 1, "for_s": 1}], {}, "slip has no for_s: a count that slipped stays off"),
+        ([{"kind": "free_run", "ppm": 1, "for_s": 1}], {}, "free_run has no for_s: a cable that came off stays off"),
+        ([{"kind": "free_run", "ppm": 100_001}], {}, "less than or equal to 100000"),
+        ([{"kind": "unit", "counts": "us"}], {}, "off by no power of ten"),
+        (
+            [{"kind": "unit", "counts": "ms"}],
+            {"tick_num": 80, "tick_den": 3},
+            "claims ticks of 80 / 3 ns and counts ms",
+        ),
+        ([{"kind": "unit", "counts": "ms", "at_s": 1}], {}, "unit has no at_s: a driver gets its unit wrong"),
+        ([{"kind": "unit", "counts": "ms", "take": 1}], {}, "unit has no take"),
+        ([{"kind": "stamp_point", "stamps": "start"}], {}, "claims another stamp point than start"),
+        ([{"kind": "stamp_point", "stamps": "instant"}], {}, "Input should be"),
+        ([{"kind": "stamp_point", "stamps": "end", "at_s": 1}], {}, "stamp_point has no at_s"),
+        ([{"kind": "exposure", "to_us": 20_000}], {}, "exposures of 20000 us do not fit 60 Hz of stream head"),
+        ([{"kind": "exposure", "to_us": 3001}], {}, "would arrive 3000 us after its stamp, before its exposure ends"),
+        ([{"kind": "exposure", "to_us": 9, "for_s": 1}], {}, "exposure has no for_s: say with over_s how long"),
+        (
+            [{"kind": "exposure", "to_us": 3000, "compensated": True}],
+            {},
+            "compensated exposures of 3000 us would begin exposures of stream head before their pulses",
+        ),
+        ([{"kind": "exposure", "to_us": 9}] * 2, {}, "the fault exposure befalls one take twice; keep one"),
+        (
+            [{"kind": "free_run", "ppm": 1}, {"kind": "miss_first", "take": 2}],
+            {},
+            "free_run follows no pulses, so miss_first cannot befall it",
+        ),
+        (
+            [{"kind": "slip", "ticks": 1}, {"kind": "free_run", "ppm": 1}],
+            {"with_stream": {"has_trigger_index": True}},
+            "free_run follows no pulses, so slip cannot befall it",
+        ),
+    ],
+)
+def test_faults_that_cannot_be_are_refused(faults, more, said):
+    with pytest.raises(ValidationError, match=said):
+        camera(faults=faults, **more)
+
+
+def test_faults_of_different_takes_may_contradict_each_other():
+    camera(faults=[{"kind": "free_run", "ppm": 1, "take": 1}, {"kind": "miss_first", "take": 2}])
+
+
+def test_a_wrong_stamp_point_needs_its_exposures_to_end_before_they_arrive():
+    faults = [{"kind": "stamp_point", "stamps": "start"}, {"kind": "exposure", "to_us": 5000}]
+    stream = {"stamp_point": "end"}
+    with pytest.raises(ValidationError, match="before its exposure ends 5000 us after it"):
+        camera(faults=faults, with_stream=stream)
+    camera(faults=faults, with_stream=stream, min_delay_us=5000)
 
 
 @pytest.mark.parametrize(
@@ -149,4 +221,21 @@ def test_there_is_a_ready_script_for_every_kind_of_fault():
     kinds = {fault.kind for script in SCRIPTS.values() for fault in script}
     assert kinds == {
         "drop", "stall", "repeat", "jitter", "drift", "wrap", "jump", "start_late", "miss_first", "die", "come_back",
+        "offset", "free_run", "slip", "unit", "stamp_point", "exposure",
     }  # fmt: skip
+
+
+def test_every_fault_and_each_of_its_fields_is_documented():
+    rows = {
+        kind: fields
+        for line in (Path(__file__).parents[2] / "docs" / "simulator.md").read_text().splitlines()
+        if line.startswith("| `") and not line.startswith("| `kind`")
+        for kind, fields in [line.split("|")[1:3]]
+    }
+    members = get_args(get_args(Fault)[0])
+    assert {kind.strip(" `") for kind in rows} == {m.model_fields["kind"].annotation.__args__[0] for m in members}
+    common = {"kind", "take", "at_s", "for_s"}
+    for member in members:
+        kind = member.model_fields["kind"].annotation.__args__[0]
+        for field in set(member.model_fields) - common:
+            assert f"`{field}`" in rows[f" `{kind}` "], (kind, field)

@@ -182,7 +182,8 @@ def test_a_device_armed_in_mid_train_takes_up_with_the_next_pulse(tmp_path):
 @given(seed=st.integers(0, 2**32 - 1), step_ms=st.integers(1, 200), script=st.sampled_from(sorted(SCRIPTS)))
 def test_same_seed_and_same_pulses_give_the_same_however_it_is_read(tmp_path_factory, seed, step_ms, script):
     faults = () if script in ("die", "come_back") else SCRIPTS[script]
-    device = camera(seed=seed, counter_bits=40, counter_start=2**39, drift_ppm=-33, faults=faults)
+    counts = {"has_trigger_index": True}
+    device = camera(seed=seed, counter_bits=40, counter_start=2**39, drift_ppm=-33, faults=faults, with_stream=counts)
     a, _ = take(tmp_path_factory.mktemp("a"), device, seconds=1.2, step_s=0.02)
     b, _ = take(tmp_path_factory.mktemp("b"), device, seconds=1.2, step_s=step_ms / 1000)
     # The train ends when the reader's last step does, so one of them may have a few pulses more.
@@ -305,6 +306,129 @@ def test_a_jump_lasts_beyond_its_take_and_one_that_was_never_reached_never_happe
         counted_ns = (out[0][-1].device_ticks - out[1][0].device_ticks) * 1000
         assert (counted_ns - took_ns > 36 * S) is moved
         rig.close()
+
+
+def moved_us(samples, clean):
+    """By how many ticks of a microsecond each sample was stamped later than in the clean take."""
+    return np.array([a.device_ticks - b.device_ticks for a, b in zip(samples, clean, strict=True)])
+
+
+@pytest.mark.parametrize(
+    ("fault", "amount_us"),
+    [
+        ({"amount_us": 5000}, 5000),
+        ({"amount_us": -500}, -500),
+        ({"amount_us": 700, "at_s": "0.5"}, 700),
+        ({"amount_us": 700, "at_s": "0.5", "for_s": "0.5"}, 700),
+    ],
+)
+def test_offset_moves_exposures_stamps_and_arrivals_together(tmp_path, fault, amount_us):
+    planned = {"trigger_delay_us": 500}
+    samples, edges = take(tmp_path, camera(faults=[{"kind": "offset", **fault}], with_stream=planned))
+    clean, _ = take(tmp_path / "clean", camera(with_stream=planned))
+    since = edges.time_ns + 500_000 - edges.time_ns[0]
+    begin_ns = S // 2 if "at_s" in fault else 0
+    off = (since >= begin_ns) & (since < (S if "for_s" in fault else 99 * S))
+    assert off.any()
+    assert moved_us(samples, clean).tolist() == np.where(off, amount_us, 0).tolist()
+    arrived = np.array([a.arrival_ns - b.arrival_ns for a, b in zip(samples, clean, strict=True)])
+    assert abs(arrived - np.where(off, amount_us * 1000, 0)).max() <= abs(amount_us) * 1000
+    assert np.median(arrived[off]) == amount_us * 1000
+
+
+@pytest.mark.parametrize("ppm", [2000, -2000, "0.5"])
+def test_free_run_exposes_by_the_devices_own_period_and_its_counter_keeps_true_time(tmp_path, ppm):
+    device = camera(faults=[{"kind": "free_run", "ppm": ppm, "at_s": 1}], with_stream={"has_trigger_index": True})
+    samples, edges = take(tmp_path, device, seconds=10)
+    since_ns = (np.array([s.device_ticks for s in samples]) - samples[0].device_ticks) * 1000
+    first_free = 60
+    slots = np.arange(len(samples))
+    late_ns = np.maximum(slots - first_free, 0) * PERIOD_NS * int(Decimal(ppm) * 1000) // S
+    assert abs(since_ns - slots * PERIOD_NS - late_ns).max() <= 1000
+    # It exposes until the train ends, more or less often than there were pulses.
+    last_ns = int(edges.time_ns[-1] - edges.time_ns[0]) + PERIOD_NS
+    assert last_ns - 2 * PERIOD_NS < since_ns[-1] <= last_ns
+    # What it counts at its input are the pulses, which go on.
+    assert [s.trigger_index for s in samples] == ((slots * PERIOD_NS + late_ns) // PERIOD_NS).tolist()
+    assert [s.sequence for s in samples] == slots.tolist()
+
+
+def test_free_run_of_a_decimated_stream_keeps_its_decimation(tmp_path):
+    decimated = {"rate_hz": 30, "decimate": 2, "phase": 1}
+    samples, _ = take(tmp_path, camera(faults=SCRIPTS["free_run"], with_stream=decimated))
+    steps = np.diff([s.device_ticks for s in samples])
+    assert abs(steps - 2 * PERIOD_NS * 1.002 / 1000).max() <= 1
+
+
+def test_a_device_that_runs_free_and_is_armed_in_mid_train_exposes_nothing_before(tmp_path):
+    rig = SimulatedRig([camera(faults=SCRIPTS["free_run"])], tmp_path)
+    first_ns = rig.trigger.start(1, period_ns=PERIOD_NS)
+    armed_ns = first_ns + 10 * PERIOD_NS + 1
+    rig.clock.set(armed_ns)
+    rig.arm()
+    samples = rig.advance(0.2)
+    assert samples[0].sequence == 0
+    power_ns = first_ns - 1_000_000
+    assert armed_ns <= power_ns + samples[0].device_ticks * 1000 + 1000 < armed_ns + 2 * PERIOD_NS
+    rig.close()
+
+
+@pytest.mark.parametrize("ticks", [1, 3, -2])
+def test_slip_parts_exposures_from_the_count_of_pulses(tmp_path, ticks):
+    counts = {"has_trigger_index": True}
+    slip = {"kind": "slip", "ticks": ticks, "at_s": "0.5"}
+    samples, edges = take(tmp_path, camera(faults=[slip], with_stream=counts))
+    first = int(np.argmax(edges.time_ns - edges.time_ns[0] >= S // 2))
+    pulses = [k for k in edges.index.tolist() if not first <= k < first + ticks]
+    power_ns = int(edges.time_ns[0]) - 1_000_000
+    assert [s.device_ticks for s in samples] == [(int(edges.time_ns[k]) - power_ns) // 1000 for k in pulses]
+    assert [s.trigger_index for s in samples] == [k - ticks if k >= first else k for k in pulses]
+    assert [s.sequence for s in samples] == list(range(len(samples)))
+
+
+@pytest.mark.parametrize(("counts", "tick_ns"), [("ms", 1_000_000), ("ns", 1), ("s", 1_000_000_000)])
+def test_unit_counts_another_unit_than_the_device_claims(tmp_path, counts, tick_ns):
+    device = camera(faults=[{"kind": "unit", "counts": counts}], counter_bits=64)
+    rig = SimulatedRig([device], tmp_path / "info")
+    assert (rig.infos[0].counter.tick_num, rig.infos[0].counter.tick_den) == (1000, 1)
+    rig.close()
+    samples, _ = take(tmp_path, device, preview_s=1.0)
+    clean, _ = take(tmp_path / "clean", camera(counter_bits=64, tick_num=1), preview_s=1.0)
+    assert [s.device_ticks for s in samples] == [s.device_ticks // tick_ns for s in clean]
+    assert [s.arrival_ns for s in samples] == [s.arrival_ns for s in clean]
+
+
+@pytest.mark.parametrize(
+    ("claims", "stamps", "moved"),
+    [("middle", "start", -1000), ("middle", "end", 1000), ("start", "readout_start", 2000), ("end", "middle", -1000)],
+)
+def test_stamp_point_moves_stamps_and_not_exposures(tmp_path, claims, stamps, moved):
+    claim = {"stamp_point": claims}
+    device = camera(faults=[{"kind": "stamp_point", "stamps": stamps}], with_stream=claim)
+    rig = SimulatedRig([device], tmp_path / "info")
+    assert rig.infos[0].streams[0].stamp_point == claims
+    rig.close()
+    samples, _ = take(tmp_path, device)
+    clean, _ = take(tmp_path / "clean", camera(with_stream=claim))
+    assert set(moved_us(samples, clean)) == {moved}
+    assert [(s.exposure_ns, s.payload) for s in samples] == [(s.exposure_ns, s.payload) for s in clean]
+
+
+@pytest.mark.parametrize("compensated", [False, True])
+@pytest.mark.parametrize(("point", "share"), [("start", 0), ("middle", 1), ("end", 2)])
+@pytest.mark.parametrize("to_us", [3000, 500])
+def test_exposure_ramps_and_moves_middles_unless_the_delay_moves_along(tmp_path, compensated, point, share, to_us):
+    ramp = {"kind": "exposure", "to_us": to_us, "at_s": "0.5", "over_s": "0.5", "compensated": compensated}
+    stream = {"stamp_point": point, "trigger_delay_us": 2000}
+    samples, edges = take(tmp_path, camera(faults=[ramp], with_stream=stream))
+    clean, _ = take(tmp_path / "clean", camera(with_stream=stream))
+    since_ns = edges.time_ns - edges.time_ns[0] - S // 2
+    length_us = 2000 + (to_us - 2000) * np.clip(since_ns, 0, S // 2) // (S // 2)
+    assert [s.exposure_ns for s in samples] == (length_us * 1000).tolist()
+    assert {int(length_us[0]), int(length_us[-1])} == {2000, to_us}
+    grown_us = length_us - 2000
+    expected = grown_us * share / 2 - (grown_us / 2 if compensated else 0)
+    assert abs(moved_us(samples, clean) - expected).max() <= 1
 
 
 def test_start_late_begins_at_its_time(tmp_path):

@@ -58,26 +58,35 @@ def departures(figures: Figures, sync: _core.Figures, *, ceiling_ns: int, series
     members = [f for f in figures.judged if f.kind is not Kind.INTERPOLATED and f.name in sync.streams]
     if sync.reference_ns.size == 0 or not members:
         return []
-    offsets = {facts.name: sync.offset_ns(facts.name) for facts in members}
     over = series_ns > ceiling_ns
-    parts = offsets
+    at_tick = np.zeros(over.size, np.int64)
+    voting = {f.name: sync.offset_ns(f.name) for f in members if f.kind is Kind.TRIGGERED}
+    # The nearest sample of a free-running stream follows the reference wherever that goes: it has no say in who is
+    # right, and is itself held against the tick.
+    others = {f.name: sync.offset_ns(f.name) for f in members if f.name not in voting}
+    found = _accused(others, at_tick, over, ceiling_ns)
+    held = dict.fromkeys(found, (figures.reference, at_tick))
     if figures.reference == TRIGGER:
-        middle, rest = np.zeros(over.size, np.int64), "the trigger"
-        accused = _accused(offsets, middle, over, ceiling_ns)
-    else:
-        accused = _accused(offsets, _middle(list(offsets.values())), over, ceiling_ns)
+        accused = _accused(voting, at_tick, over, ceiling_ns)
+        held |= dict.fromkeys(accused, ("the trigger", at_tick))
+    elif voting:
+        accused = _accused(voting, _middle(list(voting.values())), over, ceiling_ns)
         # Those that depart would pull the middle a little to their side: what they depart from is what the others say.
-        parts = {name: column for name, column in offsets.items() if name not in accused} or offsets
-        middle = _middle(list(parts.values()))
+        parts = {name: column for name, column in voting.items() if name not in accused} or voting
         rest = "the rest" if len(parts) > 1 else next(iter(parts))
+        held |= dict.fromkeys(accused, (rest, _middle(list(parts.values()))))
+    else:
+        accused = {}
     since_ns = sync.reference_ns - sync.reference_ns[0]
-    is_certain = figures.reference == TRIGGER or len(members) > 2
+    is_certain = figures.reference == TRIGGER or len(voting) > 2
     out = []
-    for name, ticks_over in accused.items():
-        there = (offsets[name] != ABSENT) & (middle != ABSENT)
+    for name, ticks_over in (found | accused).items():
+        column, (rest, middle) = (others | voting)[name], held[name]
+        there = (column != ABSENT) & (middle != ABSENT)
         if np.count_nonzero(there) >= FEWEST_TICKS:
-            apart = offsets[name][there] - middle[there]
-            out.append(Departure(name, rest, is_certain, sync.tick[there], since_ns[there], apart, ticks_over))
+            apart = column[there] - middle[there]
+            sure = is_certain or name in others
+            out.append(Departure(name, rest, sure, sync.tick[there], since_ns[there], apart, ticks_over))
     return sorted(out, key=lambda found: (-found.over, found.stream))
 
 

@@ -7,59 +7,50 @@ that differs from it by halves says that not the stated instant of the exposure 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from firsthand_edge.gate.diagnosis.pieces import middle, spread
 
 if TYPE_CHECKING:
     from firsthand_edge.gate.figures import Int64
 
-__all__ = ["Follows", "follows", "is_half"]
+__all__ = ["HALVES", "is_half", "moved_by", "planned", "vary"]
 
 LEAST_SPREAD_NS = 200_000
 """Exposures that vary by less tell nothing of a slope."""
+FIRST = 15
+"""Samples that tell with which exposure a camera begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Follows:
-    """A departure moves with the exposure."""
-
-    halves: int
-    """So many half exposures: 1 is what a fixed delay implies."""
-    moved_ns: int
-    """How wide 90 of 100 samples are moved by it."""
+HALVES = (1, 2, -1, 3, -2)
+"""So many half exposures a departure may move by; 1 is what a fixed delay implies, the others are stamp points."""
 
 
-def follows(offset_ns: Int64, exposure_ns: Int64) -> tuple[Follows | None, Int64]:
-    """Whether, and what that leaves of the departure.
+def vary(exposure_ns: Int64) -> bool:
+    """Whether exposures tell anything of a slope."""
+    return spread(exposure_ns) >= LEAST_SPREAD_NS
+
+
+def moved_by(halves: int, exposure_ns: Int64) -> Int64:
+    """By how much each sample is moved, where the departure moves by so many half exposures.
+
+    The trigger delay is planned for the exposure that the camera begins with. So of halves other than 1 even that one
+    is moved.
 
     Args:
-        offset_ns: (n,) departures.
-        exposure_ns: (n,) exposures of the same samples.
+        halves: How many.
+        exposure_ns: (n,) exposures in order of time.
     """
-    width = spread(exposure_ns)
-    if width < LEAST_SPREAD_NS:
-        return None, offset_ns
-    order = np.argsort(exposure_ns, kind="stable")
-    quarter = max(1, order.size // 4)
-    short, long = order[:quarter], order[-quarter:]
-    run = middle(exposure_ns[long]) - middle(exposure_ns[short])
-    rise = middle(offset_ns[long]) - middle(offset_ns[short])
-    if run <= 0:
-        return None, offset_ns
-    halves = (4 * rise + run) // (2 * run)
-    if halves == 0 or 20 * abs(2 * rise - halves * run) > 3 * run:
-        return None, offset_ns
-    left: Int64 = offset_ns - halves * (exposure_ns - middle(exposure_ns)) // 2
-    if 2 * spread(left) > spread(offset_ns):
-        return None, offset_ns
-    return Follows(int(halves), abs(int(halves)) * width // 2), left
+    out: Int64 = (halves * exposure_ns - planned(exposure_ns)) // 2
+    return out
+
+
+def planned(exposure_ns: Int64) -> int:
+    """The exposure that a camera begins with."""
+    return middle(exposure_ns[:FIRST])
 
 
 def is_half(constant_ns: int, exposure_ns: Int64) -> bool:
-    """Whether a constant is half the exposure, either way, within 5 %."""
-    exposure = middle(exposure_ns)
+    """Whether a constant is half the planned exposure, either way, within 5 %."""
+    exposure = planned(exposure_ns)
     return exposure > 0 and 20 * abs(2 * abs(constant_ns) - exposure) <= exposure

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firsthand_edge.gate.diagnosis.departure import departures
-from firsthand_edge.gate.diagnosis.exposure import follows, is_half
+from firsthand_edge.gate.diagnosis.exposure import HALVES, is_half, moved_by, vary
 from firsthand_edge.gate.diagnosis.pieces import spread, take_apart
 from firsthand_edge.gate.wording import count, ms, seconds
 from firsthand_edge.model import Diagnosis, Fault, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from firsthand_edge import _core
     from firsthand_edge.gate.diagnosis.departure import Departure
@@ -27,7 +27,7 @@ LEAST = 4
 
 
 def diagnose(
-    figures: Figures, sync: _core.Figures, *, ceiling_ns: int, series_ns: Int64
+    figures: Figures, sync: _core.Figures, *, ceiling_ns: int, series_ns: Int64, but: Collection[str] = ()
 ) -> tuple[tuple[Diagnosis, ...], str]:
     """Why streams disagree by more than the ceiling, the stream with the largest part first; and that in words.
 
@@ -36,10 +36,13 @@ def diagnose(
         sync: Its match.
         ceiling_ns: The ceiling.
         series_ns: (ticks,) the residual that is held against it.
+        but: Streams of which nothing is said, because their times mean nothing.
     """
     found: list[Diagnosis] = []
     unknown: list[str] = []
     for departure in departures(figures, sync, ceiling_ns=ceiling_ns, series_ns=series_ns):
+        if departure.stream in but:
+            continue
         mine = list(_of_one(figures, sync, departure, ceiling_ns))
         found += mine
         if not mine:
@@ -67,12 +70,9 @@ def _unknown(departure: Departure, ceiling_ns: int) -> str:
 
 def _of_one(figures: Figures, sync: _core.Figures, departure: Departure, ceiling_ns: int) -> Iterator[Diagnosis]:
     exposure_ns = _exposures(figures, sync, departure)
-    offset_ns = departure.offset_ns
-    if exposure_ns is not None:
-        moved, offset_ns = follows(offset_ns, exposure_ns)
-        if moved is not None and 2 * moved.moved_ns > ceiling_ns:
-            yield _followed(departure, moved.halves, moved.moved_ns)
-    pieces = take_apart(offset_ns, departure.time_ns, period_ns=sync.period_ns, least_ns=max(1, ceiling_ns // LEAST))
+    halves, moved_ns, pieces = _taken_apart(departure, exposure_ns, period_ns=sync.period_ns, ceiling_ns=ceiling_ns)
+    if 2 * int(np.abs(moved_ns).max()) > ceiling_ns:
+        yield _followed(departure, halves, moved_ns, ceiling_ns)
     yield from _slipped(departure, pieces)
     for step in pieces.steps:
         yield _made(
@@ -92,12 +92,41 @@ def _of_one(figures: Figures, sync: _core.Figures, departure: Departure, ceiling
         yield _jitter(figures, departure, pieces.rest_ns, wide)
 
 
+def _taken_apart(
+    departure: Departure, exposure_ns: Int64 | None, *, period_ns: int, ceiling_ns: int
+) -> tuple[int, Int64, Pieces]:
+    """The pieces of a departure, and by how many half exposures it moves beside them: the least that explains it.
+
+    What follows the exposure may look like a drift or steps, and the other way round. So each is tried, and what leaves
+    least counts, where a further piece must explain an eighth of the ceiling at least.
+    """
+    tried: list[tuple[int, int, Int64, Pieces]] = []
+    for halves in (0, *(HALVES if exposure_ns is not None and vary(exposure_ns) else ())):
+        none = np.zeros(departure.offset_ns.size, np.int64)
+        moved_ns = none if exposure_ns is None or halves == 0 else moved_by(halves, exposure_ns)
+        left_ns = departure.offset_ns - moved_ns
+        pieces = take_apart(left_ns, departure.time_ns, period_ns=period_ns, least_ns=max(1, ceiling_ns // LEAST))
+        is_constant = 2 * abs(pieces.constant_ns) > ceiling_ns and not (
+            halves == 0 and exposure_ns is not None and is_half(pieces.constant_ns, exposure_ns)
+        )
+        number = len(pieces.slips) + len(pieces.steps) + is_constant + (halves != 0)
+        # An exposure that changes all the time explains the same as a drift; that its slope is a whole number of halves
+        # by chance is the less likely.
+        drifts = pieces.drift_from is not None
+        unexplained = 0 if is_constant or 2 * abs(pieces.constant_ns) > ceiling_ns else abs(pieces.constant_ns)
+        cost = (
+            8 * (spread(pieces.rest_ns) + unexplained) + number * ceiling_ns + drifts * (ceiling_ns + ceiling_ns // 2)
+        )
+        tried.append((cost, len(tried), moved_ns, pieces))
+    _, at, moved_ns, pieces = min(tried, key=lambda one: one[:2])
+    return (0, *HALVES)[at], moved_ns, pieces
+
+
 def _exposures(figures: Figures, sync: _core.Figures, departure: Departure) -> Int64 | None:
     """The exposure of each sample of the departure; None where nobody recorded any."""
-    recorded = figures.exposures.get(departure.stream)
-    if recorded is None:
+    times_ns, exposure_ns = figures.columns.get(departure.stream, (None, None))
+    if times_ns is None or exposure_ns is None:
         return None
-    times_ns, exposure_ns = recorded
     offset = sync.offset_ns(departure.stream)
     place = np.searchsorted(sync.tick, departure.tick)
     own_ns = sync.reference_ns[place] + offset[place]
@@ -107,7 +136,16 @@ def _exposures(figures: Figures, sync: _core.Figures, departure: Departure) -> I
     return out
 
 
-def _made(kind: Fault, departure: Departure, place: int, words: str, **sizes: int) -> Diagnosis:
+def _made(
+    kind: Fault,
+    departure: Departure,
+    place: int,
+    words: str,
+    *,
+    offset_ns: int | None = None,
+    drift_ppb: int | None = None,
+    ticks: int | None = None,
+) -> Diagnosis:
     doubt = "" if departure.is_certain else " (there are only these two, so it may be either)"
     return Diagnosis(
         kind,
@@ -115,7 +153,9 @@ def _made(kind: Fault, departure: Departure, place: int, words: str, **sizes: in
         f"{departure.stream} {words}{doubt}",
         began_tick=int(departure.tick[place]),
         began_ns=int(departure.time_ns[place]),
-        **sizes,
+        offset_ns=offset_ns,
+        drift_ppb=drift_ppb,
+        ticks=ticks,
     )
 
 
@@ -167,24 +207,26 @@ def _constant(departure: Departure, constant_ns: int, exposure_ns: Int64 | None)
     )
 
 
-def _followed(departure: Departure, halves: int, moved_ns: int) -> Diagnosis:
+def _followed(departure: Departure, halves: int, moved_ns: Int64, ceiling_ns: int) -> Diagnosis:
+    far = np.flatnonzero(LEAST * np.abs(moved_ns) > ceiling_ns)
+    place, wide = int(far[0]), spread(moved_ns)
     if halves == 1:
         return _made(
             Fault.EXPOSURE_SPREAD,
             departure,
-            0,
-            f"moves by {ms(moved_ns)} with its exposure, by half of it: fix its exposure, or have its trigger delay "
+            place,
+            f"moves by {ms(wide)} with its exposure, by half of it: fix its exposure, or have its trigger delay "
             "compensate it",
-            offset_ns=moved_ns,
+            offset_ns=wide,
         )
     times = f"{abs(halves)} half exposures" if abs(halves) > 1 else "half an exposure"
     return _made(
         Fault.STAMP_POINT,
         departure,
-        0,
-        f"moves {'with' if halves > 0 else 'against'} its exposure by {times}, where a fixed trigger delay implies "
-        "half of it: its stamp point is stated wrong",
-        offset_ns=moved_ns,
+        place,
+        f"moves {'with' if halves > 0 else 'against'} its exposure by {times}, where a fixed trigger delay "
+        "implies half of it: its stamp point is stated wrong",
+        offset_ns=wide,
     )
 
 

@@ -167,17 +167,17 @@ def exposed(exposure_ns, middle_ns, **rest):
     return figures(*taken)
 
 
-RAMP = np.linspace(1 * MS, 9 * MS, N).astype(np.int64)
+RAMP = np.linspace(1 * MS, 5 * MS, N).astype(np.int64)
 
 
 def test_exposures_that_move_the_middle_of_a_fixed_delay():
-    (one,) = found(exposed(RAMP, (RAMP - 5 * MS) // 2))
+    (one,) = found(exposed(RAMP, (RAMP - RAMP[0]) // 2))
     assert (one.kind, one.stream) == (Fault.EXPOSURE_SPREAD, "left")
 
 
-@pytest.mark.parametrize("halves", [-1, 3])
+@pytest.mark.parametrize("halves", [-1, 2])
 def test_a_stamp_point_that_is_stated_wrong_shows_in_the_slope(halves):
-    (one,) = found(exposed(RAMP, halves * (RAMP - 5 * MS) // 2))
+    (one,) = found(exposed(RAMP, (halves * RAMP - RAMP[0]) // 2))
     assert (one.kind, one.stream) == (Fault.STAMP_POINT, "left")
 
 
