@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OF_TAKES = ("match60", "match1k", "quantile", "verdict")
 """What is measured on the stamps of a take, each in a module with `lines(take, *, rounds)`, at every length."""
-OTHERS = ("push", "live", "replay", "verify_episodes")
+OTHERS = ("audit", "push", "live", "replay", "verify_episodes")
 """What makes its own recordings, each in a module with `lines(take, *, rounds)` that leaves the take alone."""
 IDS = (*OF_TAKES, *OTHERS)
 MODULES = {"verify_episodes": "verify"}

@@ -3,7 +3,7 @@
 Times are int64 nanoseconds of one timebase. Absent entries of int64 columns are -2**63.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias, final
 
@@ -21,6 +21,8 @@ __all__ = [
     "MappedClock",
     "Monitor",
     "Residuals",
+    "StampList",
+    "StampPlace",
     "StampScan",
     "StampStep",
     "Stream",
@@ -36,6 +38,7 @@ __all__ = [
     "quantile",
     "quantiles",
     "read_evidence",
+    "read_stamps",
     "recover",
     "scan_stamps",
     "simd",
@@ -510,8 +513,12 @@ class LivePage:
 
 # ---- evidence.rs
 
-def read_evidence(path: Path) -> dict[str, Any]:
-    """Reads evidence.mcap of a take that was closed or recovered.
+def read_evidence(path: Path, *, progress: Callable[[int, int], object] | None = None) -> dict[str, Any]:
+    """Reads evidence.mcap of a take that was closed or recovered. GIL released.
+
+    Args:
+        path: The file.
+        progress: Told bytes read and bytes in all, some twenty times a second. What it raises ends the reading.
 
     Returns:
         {"take": str, "devices": str, "close": str | None, "recovery": str | None, "attachments": {name: bytes},
@@ -520,10 +527,12 @@ def read_evidence(path: Path) -> dict[str, Any]:
         "arrival_ns", "exposure_ns", "domain", "size", "digest", "rig_ns"}}}, columns as (n,) int64. `warmup` is 0 for
         samples of the take; 1 for those received outside of it and 2 for those lost to back-pressure, which are there
         because they taught the clock map. `digest` is the first 8 bytes of BLAKE3 of the payload, little-endian, absent
-        where `warmup` is not 0. `rig_ns` is mid-exposure as mapped live.
+        where `warmup` is not 0. `rig_ns` is mid-exposure as mapped live. A column of one value all the way takes no
+        memory: its stride is 0.
 
     Raises:
         RecordingUnreadable: truncated, foreign or damaged anywhere.
+        KeyboardInterrupt: on Ctrl-C, while it reads.
     """
 
 def recover(directory: Path) -> dict[str, Any]:
@@ -545,3 +554,82 @@ def recover(directory: Path) -> dict[str, Any]:
 
 def digest_file(path: Path) -> dict[str, Any]:
     """{"bytes": int, "blake3": hex, "crc64nvme": hex}, streamed, GIL released. Raises DiskError."""
+
+# ---- foreign.rs
+
+def read_stamps(path: Path, *, stamps: str, progress: Callable[[int, int], object] | None = None) -> dict[str, Any]:
+    """Reads the stamps of anybody's MCAP. GIL released.
+
+    Args:
+        path: The file.
+        stamps: `header` for the stamps in messages, and the log times of topics whose messages carry none; `log`, from
+            the message indexes wherever there are, so that chunks are passed over unread; or `publish`.
+        progress: Told bytes passed and bytes in all, some twenty times a second. What it raises ends the reading.
+
+    Returns:
+        {"topics": [{"name": str, "schema": str, "metadata": {str: str}, "stamped": bool (its schema has a place for a
+        stamp), "samples": int, "times_ns": (n,) int64 in the order of the file, 2**63 - 1 for those beyond,
+        "from_header": bool}], "chunks_indexed": int (unread), "chunks_read": int, "counted": bool (the summary counts
+        the messages, and they are as many)}. Topics without a message are left out. `times_ns` is shorter than
+        `samples` where messages carry no stamp.
+
+    Raises:
+        RecordingUnreadable: the file is truncated or damaged anywhere that was looked at.
+        DiskError: it cannot be read.
+        KeyboardInterrupt: on Ctrl-C, while it reads.
+    """
+
+@final
+class StampPlace:
+    """Where the messages of a channel keep their stamp."""
+
+    @staticmethod
+    def find(*, encoding: str, schema_encoding: str, schema_name: str, schema: bytes) -> StampPlace | None:
+        """Finds it in a schema; None for a schema without one.
+
+        Args:
+            encoding: `cdr`, `ros1`, `protobuf`, `json` or `flatbuffer`.
+            schema_encoding: `ros2msg`, `ros2idl`, `ros1msg`, `protobuf`, `jsonschema`, `flatbuffer` or other.
+            schema_name: Full name of the message type.
+            schema: As MCAP holds it.
+        """
+    def read(self, data: bytes) -> int | None:
+        """The stamp of a whole message in ns, 2**63 - 1 when beyond; None where it is unset or the bytes make no sense."""
+
+# ---- stamp_list.rs
+
+@final
+class StampList:
+    """A plain list of stamps, read block by block; eight bytes a stamp."""
+
+    def __new__(cls, places: int | None = None) -> Self:
+        """`places`: decimal places of a nanosecond in the list's unit, 0 for ns, 9 for s; None when it is to be found."""
+    def feed(self, block: bytes) -> list[tuple[int, str, bool]]:
+        """Reads on; blocks may end anywhere. GIL released.
+
+        Returns:
+            Lines that begin with no number and are neither blank nor a comment: number from 1, text, and whether a
+            number came before.
+
+        Raises:
+            ValueError: it is no text, or has more than 2**28 stamps.
+        """
+    def finish(self) -> list[tuple[int, str, bool]]:
+        """Takes in a last line that no line end follows; otherwise as `feed`."""
+    def __len__(self) -> int: ...
+    @property
+    def undecided(self) -> tuple[int, int] | None:
+        """Least and largest of whole numbers whose unit is to be found."""
+    @property
+    def found_decimals(self) -> bool:
+        """A decimal was among numbers whose unit was to be found: all are seconds."""
+    @property
+    def rounded(self) -> int:
+        """Stamps with digits finer than a nanosecond, rounded halves up."""
+    @property
+    def beyond(self) -> str | None:
+        """The line of the first number after the year 2116."""
+    def decide(self, places: int) -> None:
+        """States the unit of numbers whose unit was to be found."""
+    def take_times(self) -> _Int64:
+        """(n,) int64 ns, in the order of the list; the list is empty afterwards."""

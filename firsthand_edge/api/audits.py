@@ -81,11 +81,13 @@ def audit_recording(
     statistic: Statistic | None = None,
     spec: str | os.PathLike[str] | None = None,
     stamps: Literal["header", "log", "publish"] | None = None,
+    episode: int | None = None,
 ) -> Report:
     """Judges how far the streams of a recording disagree.
 
     Args:
-        recording: Whatever `firsthand-edge audit` reads: an episode of ours, any other MCAP, a VRS file.
+        recording: Whatever `firsthand-edge audit` reads: an episode of ours, any other MCAP, a ROS 1 bag, a VRS file,
+            the folder of a LeRobot data set.
         streams: Names of the channels to judge, or a mapping to how each is judged; every one is required. All
             that are no events where there is none.
         reference: As of `audit_streams`, and the four that follow.
@@ -93,6 +95,7 @@ def audit_recording(
         statistic: `max`, `p99` or `p99.9`.
         spec: File of a skill spec.
         stamps: Which times of the recording to take; by default the header's, where the schema has one.
+        episode: Which episode of a data set; it must be named where there are several.
 
     Raises:
         UsageError: arguments that do not fit the recording.
@@ -111,6 +114,7 @@ def audit_recording(
         ceiling_ns=_ceiling_ns(ceiling_ms),
         statistic=_statistic(statistic),
         stamps=stamps,
+        episode=episode,
     )
     return Report.of(found, title=path.name)
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from firsthand_edge.errors import UsageError
-from firsthand_edge.gate.stamp_lists import LARGEST_NS, NANOSECONDS, SMALLEST, Unit
+from firsthand_edge.gate.channels import LARGEST_NS
+from firsthand_edge.gate.stamp_lists import PLACES, SMALLEST, Unit
 from firsthand_edge.gate.wording import count, fixed
 from firsthand_edge.model import Kind
 
@@ -156,7 +157,7 @@ def _refuse_unlikely(name: str, stamps: Int64, least_step_ns: int | None) -> Non
     unit = _likely(largest, median)
     raise UsageError(
         f"{name}: the median step of its stamps is {median} ns, {_hertz(median)} Hz. Stamps are nanoseconds, and these "
-        f"look like {unit}: multiply by {NANOSECONDS[unit]}; if the stream is that fast, state it with rate_hz"
+        f"look like {unit}: multiply by {10 ** PLACES[unit]}; if the stream is that fast, state it with rate_hz"
     )
 
 
@@ -165,7 +166,7 @@ def _likely(largest: int, step: int) -> Unit:
     dated = next((unit for least, unit in SMALLEST if largest >= least), Unit.NS)
     if dated is not Unit.NS:
         return dated
-    return next((unit for unit in (Unit.US, Unit.MS) if step * NANOSECONDS[unit] >= 1_000_000), Unit.S)
+    return next((unit for unit in (Unit.US, Unit.MS) if step * 10 ** PLACES[unit] >= 1_000_000), Unit.S)
 
 
 def _hertz(step_ns: int) -> str:

@@ -25,6 +25,7 @@ def audit(
     statistic: Literal["max", "p99", "p99.9"] | None = None,
     spec: Path | None = None,
     stamps: Literal["header", "log", "publish"] | None = None,
+    episode: int | None = None,
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     plot: Path | None = None,
 ) -> int:
@@ -34,7 +35,8 @@ def audit(
     when the picture or the report cannot be written.
 
     Args:
-        recording: One of our episodes (its folder or a file of it), any other MCAP, or a VRS file.
+        recording: One of our episodes (its folder or a file of it), any other MCAP, a ROS 1 bag, a VRS file, or the
+            folder of a LeRobot data set.
         stream: A channel of the recording, `CHANNEL[,key=value...]`, or without a recording a plain list of stamps,
             `NAME=FILE[,key=value...]`; once for each. Every stream named is required. Keys: kind=triggered, sampled,
             interpolated or event; rate= in Hz; decimate=; offset_ns=; for lists unit=auto, ns, us, ms or s.
@@ -42,10 +44,13 @@ def audit(
         ceiling_ms: How far streams may disagree, in milliseconds; 2.0 unless the spec says otherwise.
         statistic: Which statistic of the residuals is held against the ceiling; `max` unless the spec says otherwise.
         spec: A skill spec to judge against.
-        stamps: Which times of an MCAP to take; by default the header's where the schema has one, else the log time.
+        stamps: Which times of an MCAP or a bag to take; by default the header's where the schema has one, else the log
+            time. Log times are read from the file's index, without its messages.
+        episode: Which episode of a LeRobot data set; each has a time axis of its own.
         json: Print one JSON object instead of a report for people.
         plot: Draw the disagreement over time, the gaps and every pair: a page (.html) or an image (.png).
     """
+    from firsthand_edge.cli.progress import reading
     from firsthand_edge.errors import UsageError
     from firsthand_edge.gate import audit as gate
     from firsthand_edge.spec.document import load_spec, ms_to_ns
@@ -62,15 +67,18 @@ def audit(
             ceiling_ns = ms_to_ns(ceiling_ms)
         except ValueError as exc:
             raise UsageError(f"--ceiling-ms {ceiling_ms} {exc}") from exc
-    found = gate.audit(
-        recording,
-        stream,
-        reference=reference,
-        spec=None if spec is None else load_spec(spec),
-        ceiling_ns=ceiling_ns,
-        statistic=statistic,
-        stamps=stamps,
-    )
+    with reading(quiet=json and not sys.stdout.isatty()) as progress:
+        found = gate.audit(
+            recording,
+            stream,
+            reference=reference,
+            spec=None if spec is None else load_spec(spec),
+            ceiling_ns=ceiling_ns,
+            statistic=statistic,
+            stamps=stamps,
+            episode=episode,
+            progress=progress,
+        )
     if plot is not None:
         from firsthand_edge.gate.picture import Panel, write_picture
 
@@ -107,9 +115,9 @@ def _print(report: Mapping[str, Any], plot: Path | None) -> None:
     if "spec" in report:
         console.print(Text(f"Spec {report['spec']['id']}, version {report['spec']['version']}."))
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    names = ("stream", "kind", "samples", "Hz", "missing", "extra", "median ms", "|p99| ms", "|max| ms")
+    names = ("stream", "kind", "grade", "samples", "Hz", "missing", "extra", "median ms", "|p99| ms", "|max| ms")
     for place, name in enumerate(names):
-        table.add_column(name, justify="left" if place < 2 else "right", no_wrap=True)
+        table.add_column(name, justify="left" if place < 3 else "right", no_wrap=True)
     for name, row in report["streams"].items():
         table.add_row(*(Text(cell) for cell in _row(name, row)))
     console.print(table)
@@ -153,6 +161,7 @@ def _row(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         name,
         row["kind"] if row["required"] else f"{row['kind']}, not judged",
+        row["grade"],
         str(row["samples"]),
         rate,
         missing,

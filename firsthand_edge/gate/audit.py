@@ -1,6 +1,6 @@
-"""Judging what anybody recorded: our own episodes, other MCAP, VRS, plain lists of stamps (sync.md section 7).
+"""Judging what anybody recorded: our own episodes, other recordings, plain lists of stamps (sync.md section 7).
 
-Stamps of others are taken as declared mid-exposure times, and the report says so.
+Stamps of others are taken as declared mid-exposure times, and the report says so, and what they are worth.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from firsthand_edge.model import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from firsthand_edge.gate.channels import Channel, Progress, Recording, StampSource
     from firsthand_edge.gate.figures import Int64
-    from firsthand_edge.gate.recordings import Channel, Recording, StampSource
     from firsthand_edge.spec.document import Spec, StreamSpec
 
 __all__ = ["StreamChoice", "audit", "audit_stamps", "evidence_of", "parse_stream"]
@@ -167,6 +167,8 @@ class _Input:
     """Whatever is named; of a recording that nothing is named of, all but its events."""
     unstamped: int = 0
     grade: Grade = Grade.DECLARED
+    period_ns: int | None = None
+    """As the recording states it."""
 
 
 def audit(
@@ -178,17 +180,22 @@ def audit(
     ceiling_ns: int | None = None,
     statistic: Statistic | None = None,
     stamps: StampSource | None = None,
+    episode: int | None = None,
+    progress: Progress | None = None,
 ) -> Judgement:
     """Judges a recording or lists of stamps.
 
     Args:
-        recording: An episode of ours, an MCAP or a VRS file; None for lists.
+        recording: An episode of ours, an MCAP, a ROS 1 bag, a VRS file, the folder of a LeRobot data set; None for
+            lists.
         streams: Channels of the recording, or `NAME=FILE`, as choices or `--stream` arguments. Every one is required.
         reference: The triggered stream whose samples number the ticks; None for the spec's, else `head`.
         spec: Limits, kinds, rates and required streams.
         ceiling_ns: Ceiling in place of the spec's.
         statistic: Statistic in place of the spec's.
-        stamps: Which times of an MCAP to take.
+        stamps: Which times of an MCAP or a bag to take.
+        episode: Which episode of a data set.
+        progress: Told how far files are read, in bytes; what it raises ends the audit.
 
     Raises:
         UsageError: when the arguments do not fit the recording.
@@ -200,26 +207,31 @@ def audit(
             raise UsageError("name a recording, or lists of stamps with --stream NAME=FILE; --help shows both")
         if stamps is not None:
             raise UsageError("--stamps chooses among the times of an MCAP; lists of stamps have one, so leave it out")
-        inputs, notes, form = *_lists([parse_stream(text, is_file=True) for text in streams], spec), "lists"
+        if episode is not None:
+            raise UsageError("--episode chooses among the episodes of a LeRobot data set; leave it out")
+        choices = [parse_stream(text, is_file=True) for text in streams]
+        inputs, notes, form = *_lists(choices, spec, progress), "lists"
         found = None
     else:
         evidence = evidence_of(recording)
-        foreign = bool(streams) or reference is not None or stamps is not None
+        foreign = bool(streams) or reference is not None or stamps is not None or episode is not None
         if evidence is not None and (not foreign or evidence == recording):
             if foreign:
                 raise UsageError(
                     f"{recording} is evidence and says itself what is judged; leave --stream, --reference and "
-                    "--stamps out"
+                    f"--stamps out{', and --episode' if episode is not None else ''}"
                 )
             base = limits if spec is not None else None
-            return _own(evidence, spec, base, ceiling_ns, statistic)
-        path = recording / "episode.mcap" if recording.is_dir() else recording
-        found = read_recording(path, stamps=stamps)
+            return _own(evidence, spec, base, ceiling_ns=ceiling_ns, statistic=statistic, progress=progress)
+        episode_file = recording / "episode.mcap"
+        path = episode_file if episode_file.is_file() else recording
+        found = read_recording(path, stamps=stamps, episode=episode, progress=progress)
         choices = [parse_stream(text, is_file=False) for text in streams]
         inputs, notes, form = _channels(found, choices, spec), list(found.notes), found.format
     limits = _overridden(limits, ceiling_ns, statistic)
     named = _reference(inputs, reference, spec, found)
-    return _judged(inputs, reference=named, spec=spec, limits=limits, form=form, notes=notes)
+    about = {} if found is None or found.episode is None else {"episode": found.episode}
+    return _judged(inputs, reference=named, spec=spec, limits=limits, form={"recording": form, **about}, notes=notes)
 
 
 def audit_stamps(
@@ -252,22 +264,26 @@ def audit_stamps(
         inputs.append(_Input(choice.name, times_ns, kind, source, choice))
     limits = _overridden(Limits.of_spec(spec) if spec is not None else Limits(), ceiling_ns, statistic)
     named = _reference(inputs, reference, spec, None)
-    return _judged(inputs, reference=named, spec=spec, limits=limits, form="lists", notes=[])
+    return _judged(inputs, reference=named, spec=spec, limits=limits, form={"recording": "lists"}, notes=[])
 
 
 def _own(
-    evidence: Path, spec: Spec | None, limits: Limits | None, ceiling_ns: int | None, statistic: Statistic | None
+    evidence: Path,
+    spec: Spec | None,
+    limits: Limits | None,
+    *,
+    ceiling_ns: int | None,
+    statistic: Statistic | None,
+    progress: Progress | None,
 ) -> Judgement:
-    found = examine(evidence, spec, limits=limits)
-    if ceiling_ns is None and statistic is None:
-        return found
-    in_force = Limits() if limits is None else limits
-    if limits is None:
+    if limits is None and (ceiling_ns is not None or statistic is not None):
         from firsthand_edge.gate.evidence import Evidence
         from firsthand_edge.gate.verdict import spec_of
 
-        in_force = Limits.of_spec(spec_of(Evidence.read(evidence)))
-    return examine(evidence, spec, limits=_overridden(in_force, ceiling_ns, statistic))
+        limits = Limits.of_spec(spec_of(Evidence.read(evidence)))
+    if limits is not None:
+        limits = _overridden(limits, ceiling_ns, statistic)
+    return examine(evidence, spec, limits=limits, progress=progress)
 
 
 def _overridden(limits: Limits, ceiling_ns: int | None, statistic: Statistic | None) -> Limits:
@@ -276,14 +292,16 @@ def _overridden(limits: Limits, ceiling_ns: int | None, statistic: Statistic | N
     return limits if statistic is None else replace(limits, statistic=statistic)
 
 
-def _lists(choices: Sequence[StreamChoice], spec: Spec | None) -> tuple[list[_Input], list[str]]:
+def _lists(
+    choices: Sequence[StreamChoice], spec: Spec | None, progress: Progress | None
+) -> tuple[list[_Input], list[str]]:
     """The lists as streams, and what a reader of the report should know of them."""
     _refuse_twins([choice.name for choice in choices])
     inputs, notes = [], []
     for choice in choices:
         if choice.file is None:
             raise UsageError(f"--stream {choice.name}: write NAME=FILE")
-        found = read_stamps(choice.file, choice.unit or Unit.AUTO)
+        found = read_stamps(choice.file, choice.unit or Unit.AUTO, progress)
         source: dict[str, Any] = {"file": str(choice.file), "unit": found.unit.value, "taken_as": "mid-exposure"}
         if found.rounded:
             source["rounded"] = found.rounded
@@ -318,7 +336,9 @@ def _channel_input(channel: Channel, choice: StreamChoice, spec: Spec | None, *,
     name = choice.name if named or wanted is not None else channel.name
     source = {"stamps": channel.stamps, "taken_as": "mid-exposure"}
     required = named or wanted is not None or kind is not Kind.EVENT
-    return _Input(name, channel.times_ns, kind, source, choice, required, channel.unstamped, channel.grade)
+    return _Input(
+        name, channel.times_ns, kind, source, choice, required, channel.unstamped, channel.grade, channel.period_ns
+    )
 
 
 def _refuse_twins(names: Sequence[str]) -> None:
@@ -362,7 +382,13 @@ def _described(inputs: Sequence[_Input]) -> str:
 
 
 def _judged(
-    inputs: Sequence[_Input], *, reference: str, spec: Spec | None, limits: Limits, form: str, notes: list[str]
+    inputs: Sequence[_Input],
+    *,
+    reference: str,
+    spec: Spec | None,
+    limits: Limits,
+    form: dict[str, Any],
+    notes: list[str],
 ) -> Judgement:
     streams = [_stream(found, spec.stream(found.name) if spec is not None else None, limits) for found in inputs]
     there = {found.name for found in inputs}
@@ -378,10 +404,10 @@ def _judged(
         reference=reference,
         period_ns=base.period_ns,
         limits=limits,
-        notes=[TAKEN_AS, _sources(inputs), NO_SEQUENCES, *notes],
+        notes=[TAKEN_AS, _sources(inputs), *_warnings(inputs), NO_SEQUENCES, *notes],
     )
     verdict = rules.apply(figures, limits)
-    bound: dict[str, Any] = {"recording": form, "sources": {found.name: found.source for found in inputs}}
+    bound: dict[str, Any] = {**form, "sources": {found.name: found.source for found in inputs}}
     if spec is not None:
         bound["spec"] = {"id": spec.id, "version": spec.version, "digest": spec.digest}
     return Judgement(figures, verdict, report(figures, verdict, limits, bound=bound))
@@ -397,10 +423,25 @@ def _sources(inputs: Sequence[_Input]) -> str:
     return f"Times used: {'; '.join(parts)}."
 
 
+def _warnings(inputs: Sequence[_Input]) -> list[str]:
+    """What the times of a stream are not, where they are no stamps of capture."""
+    told = (
+        (Grade.RECEIVED, "log times are when the recorder received a sample, not when it was taken"),
+        (Grade.SENT, "publish times are when a sample was sent, not when it was taken"),
+    )
+    notes = []
+    for grade, sentence in told:
+        names = [found.name for found in inputs if found.grade is grade and found.required]
+        if names:
+            notes.append(f"{listed(names)}: {sentence} (grade `{grade.value}`).")
+    return notes
+
+
 def _stream(found: _Input, wanted: StreamSpec | None, limits: Limits) -> TakeStream:
     choice = found.choice
     times = found.times_ns + np.int64(choice.offset_ns) if choice.offset_ns else found.times_ns
-    period = choice.period_ns if choice.rate_hz is not None or wanted is None else wanted.period_ns
+    stated = choice.period_ns if choice.rate_hz is not None or wanted is None else wanted.period_ns
+    period = found.period_ns if stated is None else stated
     decimate = choice.decimate or (wanted.decimate if wanted is not None else 1)
     scan = _core.scan_stamps(times, period_ns=period, silence_max_ns=limits.silence_max_ns)
     facts = Facts(

@@ -15,7 +15,7 @@ from firsthand_edge.gate.figures import every
 from firsthand_edge.model import DeviceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from firsthand_edge.gate.figures import Int64
@@ -59,9 +59,17 @@ class Evidence:
     """Number of each pulse of `edges_ns`, as the trigger counted."""
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Reads `evidence.mcap`. Raises RecordingUnreadable when it is not one, or is damaged."""
-        return cls.parse(_core.read_evidence(path), place=str(path))
+    def read(cls, path: Path, progress: Callable[[int, int], object] | None = None) -> Self:
+        """Reads `evidence.mcap`.
+
+        Args:
+            path: The file.
+            progress: Told bytes read and bytes in all.
+
+        Raises:
+            RecordingUnreadable: when it is not one, or is damaged.
+        """
+        return cls.parse(_core.read_evidence(path, progress=progress), place=str(path))
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any], *, place: str) -> Self:

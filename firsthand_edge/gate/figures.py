@@ -62,6 +62,19 @@ class Grade(StrEnum):
     """Somebody's list or recording, taken at its word."""
     FLOAT64 = "float64"
     """As `declared`, and held as a float of seconds: the last digits are not the device's."""
+    FLOAT32 = "float32"
+    """As `float64`, in half the digits: within a quarter of an hour it resolves no better than 61 us."""
+    RECEIVED = "received"
+    """As `declared`, and the time at which somebody's recorder took the sample in, not when it was taken."""
+    SENT = "sent"
+    """As `declared`, and the time at which the sample was sent, not when it was taken."""
+    SYNTHETIC = "synthetic"
+    """Computed from the number of a row and a nominal rate: no clock was read, and nothing can be verified."""
+
+    @property
+    def at_its_word(self) -> bool:
+        """Nothing in a recording of others could show that its times are wrong or right."""
+        return self not in (Grade.NATIVE, Grade.MAPPED, Grade.ARRIVAL, Grade.SYNTHETIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,13 +367,13 @@ def span_of(times_ns: Int64, *, silence_max_ns: int) -> Span | None:
     steps = ordered[1:] - ordered[:-1]
     if steps.size == 0:
         return Span(first, last, 0, 0, None)
-    median = _core.quantile(steps, 1, 2) or 1  # there are steps, and each is 1 ns or more
+    median = _core.quantile(steps, 1, 2) or 1  # distinct times are some way apart
     longest = int(steps.argmax())
-    if 2 * int(steps[longest]) < 3 * median and int(steps.min()) > 0:  # every step is one period: nothing to divide
-        periods = int(steps.size)
-    else:
-        whole, rest = np.divmod(steps, median)
-        periods = int(np.maximum(1, whole + (rest >= median - rest)).sum())
+    periods = int(steps.size)
+    if 2 * int(steps[longest]) >= 3 * median:  # a shorter step is one period: nothing to divide
+        long = steps[steps >= median + (median + 1) // 2]
+        whole, rest = np.divmod(long, median)
+        periods += int((whole - 1 + (rest >= median - rest)).sum())
     over = np.flatnonzero(steps > silence_max_ns)[:16]
     return Span(
         first,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from firsthand_edge.gate import rules_record, rules_stamp, rules_stream, rules_sync, rules_trigger
-from firsthand_edge.gate.figures import Figures, Grade
+from firsthand_edge.gate.figures import Figures
 from firsthand_edge.model import Kind, Verdict
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def not_judged(figures: Figures, limits: Limits) -> Iterator[str]:
     yield from _lacking("record.overrun", required, lambda f: f.loss is not None)
     yield from _lacking("stamp.domain", required, lambda f: f.domain is not None)
     yield from _lacking("stamp.future", required, lambda f: f.future is not None)
-    yield from _lacking("stamp.unverified", required, lambda f: f.grade not in (Grade.DECLARED, Grade.FLOAT64))
+    yield from _lacking("stamp.unverified", required, lambda f: not f.grade.at_its_word)
     yield from (f"stamp.tai_utc:{f.name}" for f in judged if f.samples and not f.has_sequence)
     # A camera's pictures may come as bytes of any media; what has no picture at all, as an IMU, has none to be frozen.
     pictures = [

@@ -405,14 +405,18 @@ def unverified(figures: Figures, limits: Limits) -> list[Reason]:  # noqa: ARG00
             why.append(_disproved(facts.edge_check))
         elif facts.grade is Grade.ARRIVAL:
             why.append("its transport's minimum delay was never calibrated, so its stamps are of grade `arrival`")
+        if facts.grade is Grade.SYNTHETIC:
+            why.append("they were computed from row numbers and a nominal rate, so no clock was read")
         if facts.stamp_point is StampPoint.UNKNOWN:
             why.append("its stamp point is unknown, so the middle of exposure cannot be told")
         if not why:
             continue
+        computed = facts.grade is Grade.SYNTHETIC
+        advice = "Keep the stamps of a clock with each sample" if computed else "State both for this device and mode"
         out.append(
             Reason(
                 "stamp.unverified",
-                f"{facts.name}: times cannot be verified: {' and '.join(why)}. State both for this device and mode.",
+                f"{facts.name}: times cannot be verified: {' and '.join(why)}. {advice}.",
                 stream=facts.name,
                 measured=facts.samples,
                 limit=0,

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from firsthand_edge import _core
 from firsthand_edge.errors import RecordingUnreadable, UsageError
 from firsthand_edge.gate.wording import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from firsthand_edge.gate.channels import Progress
     from firsthand_edge.gate.figures import Int64
 
 __all__ = ["StampList", "Unit", "parse_stamps", "read_stamps"]
 
-LARGEST_FILE = 1 << 29
-"""Bytes; seven hours of a 1 kHz stream in nanoseconds."""
-LARGEST_LINE = 65_536
+LARGEST_FILE = 1 << 34
+"""Bytes; columns of other things may stand beside the stamps."""
+BLOCK = 1 << 20
 MOST_SENTENCES = 20
-LARGEST_NS = 1 << 62
-"""The year 2116; beyond it, differences would leave 64 bits."""
 
-INTEGER = re.compile(r"[+-]?[0-9]+")
-DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]{1,3})?")
 COLUMN_END = re.compile(r"[,;\t ]")
-COMMENTS = ("#", ";", "//", "%")
 NUMBER_MADE_WRONG = re.compile(r"[+-]?\.?[0-9](?:[0-9._:'+-]|(?<=[0-9.])[eE](?=[+-]?[0-9]))*|0[xX][0-9a-fA-F]+")
 """Digits and what people put between them: a time of day, grouped thousands, two points; hexadecimal."""
 NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -52,7 +46,8 @@ class Unit(StrEnum):
     S = "s"
 
 
-NANOSECONDS = {Unit.NS: 1, Unit.US: 10**3, Unit.MS: 10**6, Unit.S: 10**9}
+PLACES = {Unit.NS: 0, Unit.US: 3, Unit.MS: 6, Unit.S: 9}
+"""Decimal places of a nanosecond in each unit."""
 SMALLEST = ((10**18, Unit.NS), (10**15, Unit.US), (10**12, Unit.MS), (10**9, Unit.S))
 """From which number on an integer is taken for what, since 2001 in every unit (sync.md section 7)."""
 
@@ -71,13 +66,14 @@ class StampList:
     """Lines between the numbers that are equal to one above the first number, as joined files have them; skipped."""
 
 
-def read_stamps(path: Path, unit: Unit = Unit.AUTO) -> StampList:
-    """Reads a list of stamps.
+def read_stamps(path: Path, unit: Unit = Unit.AUTO, progress: Progress | None = None) -> StampList:
+    """Reads a list of stamps, in blocks: memory is eight bytes a stamp.
 
     Args:
         path: A text file, UTF-8; a byte-order mark, CRLF, blank lines, comments (`#`, `;`, `//`, `%`) and header lines
             above the first number are skipped, and so are those header lines wherever they come again.
         unit: Unit of the numbers; `auto` takes decimals for seconds and integers by their size.
+        progress: Told how far the file is read.
 
     Raises:
         RecordingUnreadable: when the file cannot be read, or lines of it are no stamps; each bad line with its number.
@@ -89,41 +85,94 @@ def read_stamps(path: Path, unit: Unit = Unit.AUTO) -> StampList:
             raise RecordingUnreadable(
                 f"{path} has {size} bytes, more than the {LARGEST_FILE} of a list of stamps; split it"
             )
-        with path.open("r", encoding="utf-8-sig", newline=None) as file:
-            return parse_stamps(file, unit, place=str(path))
+        reading = _Reading(unit, str(path))
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                reading.feed(block)
+                if progress is not None:
+                    progress(min(file.tell(), size), size)
+        return reading.result()
     except OSError as exc:
         raise RecordingUnreadable(f"{path} cannot be read ({exc.strerror or exc}); name a list of stamps") from exc
-    except UnicodeDecodeError as exc:
-        raise RecordingUnreadable(f"{path} is not a text file; name a list of stamps, one a line") from exc
 
 
 def parse_stamps(lines: Iterable[str], unit: Unit = Unit.AUTO, *, place: str) -> StampList:
     """Parses the lines of a list. `place` is what to call it in messages; otherwise as `read_stamps`."""
-    numbers: list[int | Decimal] = []
-    headers: dict[str, None] = {}
-    doubtful: list[tuple[int, str]] = []
-    mistakes = _Mistakes(place)
-    repeated = 0
-    for number, line in _lines(lines):
-        field = _first_column(line)
-        value = _number(field)
-        if value is not None:
-            numbers.append(value)
-        elif line in headers and numbers:
-            repeated += 1
-        elif numbers or _is_mistaken(field):
-            mistakes.add(number, field)
-        elif len(headers) < MOST_HEADERS:
-            headers[line] = None
-            if field[:1].isdigit():
-                doubtful.append((number, field))
-    if not numbers:
-        # Dates and the like are a header above numbers; with no number below they are what the list consists of.
-        for number, field in doubtful:
-            mistakes.add(number, field)
-    mistakes.tell()
-    found = _unit(numbers, place) if unit is Unit.AUTO else unit
-    return replace(_scaled(numbers, found, place), repeated_headers=repeated)
+    reading = _Reading(unit, place)
+    for line in lines:
+        reading.feed(line.removesuffix("\n").encode("utf-8", "replace") + b"\n")
+    return reading.result()
+
+
+class _Reading:
+    """A list on its way: the core reads numbers, and what is none is looked at here."""
+
+    def __init__(self, unit: Unit, place: str) -> None:
+        self._unit = unit
+        self._place = place
+        self._numbers = _core.StampList(PLACES.get(unit))
+        self._headers: dict[str, None] = {}
+        self._doubtful: list[tuple[int, str]] = []
+        self._mistakes = _Mistakes(place)
+        self._repeated = 0
+
+    def feed(self, block: bytes) -> None:
+        """Reads on. Raises RecordingUnreadable for what is no text."""
+        self._look_at(lambda: self._numbers.feed(block))
+
+    def result(self) -> StampList:
+        """The whole list. Raises as `read_stamps`."""
+        self._look_at(self._numbers.finish)
+        if not len(self._numbers):
+            # Dates and the like are a header above numbers; with no number below they are what the list consists of.
+            for number, field in self._doubtful:
+                self._mistakes.add(number, field)
+        self._mistakes.tell()
+        unit = self._found_unit()
+        beyond = self._numbers.beyond
+        if beyond is not None:
+            stated = Unit.NS if unit is Unit.AUTO else unit
+            raise UsageError(
+                f"{self._place}: {_first_column(beyond)} {stated.value} is after the year 2116; its unit is another "
+                "one, so add `,unit=ns`, `us`, `ms` or `s` to its --stream"
+            )
+        rounded = self._numbers.rounded
+        return StampList(self._numbers.take_times(), unit, rounded, self._repeated)
+
+    def _look_at(self, read: Callable[[], list[tuple[int, str, bool]]]) -> None:
+        try:
+            odd = read()
+        except ValueError as exc:
+            raise RecordingUnreadable(f"{self._place}: {exc}; name a list of stamps, one a line") from exc
+        for number, line, after_numbers in odd:
+            field = _first_column(line)
+            if line in self._headers and after_numbers:
+                self._repeated += 1
+            elif after_numbers or _is_mistaken(field):
+                self._mistakes.add(number, field)
+            elif len(self._headers) < MOST_HEADERS:
+                self._headers[line] = None
+                if field[:1].isdigit():
+                    self._doubtful.append((number, field))
+
+    def _found_unit(self) -> Unit:
+        """The unit that was stated, or that the numbers tell. Raises UsageError when they do not."""
+        if self._unit is not Unit.AUTO:
+            return self._unit
+        if self._numbers.found_decimals:
+            return Unit.S
+        bounds = self._numbers.undecided
+        if bounds is None or self._numbers.beyond is not None:
+            return Unit.AUTO
+        units = {_unit_of(value) for value in bounds}
+        unit = units.pop()
+        if unit is None or units:
+            raise UsageError(
+                f"{self._place}: the unit of {bounds[0]} to {bounds[1]} cannot be told; add `,unit=ns`, `us`, `ms` or "
+                "`s` to its --stream"
+            )
+        self._numbers.decide(PLACES[unit])
+        return unit
 
 
 class _Mistakes:
@@ -150,14 +199,6 @@ class _Mistakes:
         )
 
 
-def _lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Number and text of every line that is neither blank nor a comment."""
-    for number, raw in enumerate(lines, start=1):
-        line = raw[:LARGEST_LINE].strip().lstrip("\ufeff").lstrip()
-        if line and not line.startswith(COMMENTS):
-            yield number, line
-
-
 def _first_column(line: str) -> str:
     return COLUMN_END.split(line, maxsplit=1)[0].strip("\"'")
 
@@ -172,54 +213,9 @@ def _is_mistaken(field: str) -> bool:
     return begins.isdigit() and sum(c.isdigit() for c in field) >= FEWEST_DIGITS
 
 
-def _number(field: str) -> int | Decimal | None:
-    if len(field) > 64:
-        return None
-    if INTEGER.fullmatch(field):
-        return int(field)
-    return Decimal(field) if DECIMAL.fullmatch(field) else None
-
-
 def _shown(field: str) -> str:
     return repr(field if len(field) <= 40 else f"{field[:37]}...")
 
 
-def _unit(numbers: list[int | Decimal], place: str) -> Unit:
-    if not numbers:
-        return Unit.AUTO
-    if any(isinstance(value, Decimal) for value in numbers):
-        return Unit.S
-    units = {_unit_of(int(value)) for value in (min(numbers), max(numbers))}
-    unit = units.pop()
-    if unit is None or units:
-        raise UsageError(
-            f"{place}: the unit of {min(numbers)} to {max(numbers)} cannot be told; add `,unit=ns`, `us`, `ms` or "
-            "`s` to its --stream"
-        )
-    return unit
-
-
 def _unit_of(value: int) -> Unit | None:
     return next((unit for smallest, unit in SMALLEST if value >= smallest), None)
-
-
-def _scaled(numbers: list[int | Decimal], unit: Unit, place: str) -> StampList:
-    if unit is Unit.AUTO:
-        return StampList(np.empty(0, np.int64), unit, 0)
-    factor = NANOSECONDS[unit]
-    times = np.empty(len(numbers), np.int64)
-    rounded = 0
-    for position, value in enumerate(numbers):
-        if isinstance(value, int):
-            ns = value * factor
-        else:
-            num, den = value.as_integer_ratio()
-            ns = (2 * num * factor + den) // (2 * den)
-            rounded += (num * factor) % den != 0
-        if abs(ns) >= LARGEST_NS:
-            raise UsageError(
-                f"{place}: {value} {unit.value} is after the year 2116; its unit is another one, so add `,unit=ns`, "
-                "`us`, `ms` or `s` to its --stream"
-            )
-        times[position] = ns
-    return StampList(times, unit, rounded)

@@ -15,6 +15,7 @@ from firsthand_edge.gate.report import report
 from firsthand_edge.spec.document import parse_spec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from firsthand_edge.gate.figures import Figures
@@ -58,7 +59,12 @@ def _digest_of(document: bytes) -> str:
 
 
 def examine(
-    evidence_path: Path, spec: Spec | None = None, *, limits: Limits | None = None, torn: str | None = None
+    evidence_path: Path,
+    spec: Spec | None = None,
+    *,
+    limits: Limits | None = None,
+    torn: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Judgement:
     """Judges an episode from its `evidence.mcap` alone.
 
@@ -67,13 +73,14 @@ def examine(
         spec: The contract to judge against; None for the one that the evidence carries.
         limits: Limits to hold figures against instead of the spec's.
         torn: Why the take counts as cut off although its evidence was closed: a crash came before it was sealed.
+        progress: Told how far the evidence is read, in bytes.
 
     Raises:
         RecordingUnreadable: when the evidence cannot be read.
         CannotJudge: when the evidence contradicts itself, or carries no spec and none was given.
         SpecInvalid: when the spec that it carries cannot be read.
     """
-    evidence = Evidence.read(evidence_path)
+    evidence = Evidence.read(evidence_path, progress)
     contract = spec if spec is not None else spec_of(evidence)
     digest = spec.digest if spec is not None else _digest_of(evidence.attachments[SPEC_ATTACHMENT])
     in_force = limits if limits is not None else Limits.of_spec(contract)

@@ -13,6 +13,36 @@ LOG_ROS2 = b"byte DEBUG=10\nbuiltin_interfaces/Time stamp\nstring msg\n"
 STRING_ROS2 = b"string data\n"
 IMAGE_ROS1 = b"Header header\nuint32 height\n"
 
+IMAGE_IDL = b"""\
+================================================================================
+IDL: builtin_interfaces/msg/Time
+module builtin_interfaces { module msg { struct Time { int32 sec; uint32 nanosec; }; }; };
+================================================================================
+IDL: std_msgs/msg/Header
+#include "builtin_interfaces/msg/Time.idl"
+module std_msgs {
+  module msg {
+    struct Header {
+      builtin_interfaces::msg::Time stamp;
+      string frame_id;
+    };
+  };
+};
+================================================================================
+IDL: sensor_msgs/msg/Image
+#include "std_msgs/msg/Header.idl"
+module sensor_msgs {
+  module msg {
+    @verbatim (language="comment", text="an uncompressed image; (0, 0) is the top left corner")
+    struct Image {
+      @verbatim (language="comment", text="Header timestamp should be acquisition time of image")
+      std_msgs::msg::Header header;
+      uint32 height;
+    };
+  };
+};
+"""
+
 
 def cdr(stamp_ns, rest=b"\x00" * 16, *, order="<"):
     """A CDR message that begins with a Header or a Time."""
@@ -37,6 +67,31 @@ def protobuf_image(stamp_ns):
 
     stamp = Timestamp(seconds=stamp_ns // 10**9, nanos=stamp_ns % 10**9)
     return CompressedImage(timestamp=stamp, data=b"\xff" * 64, format="jpeg").SerializeToString()
+
+
+def flatbuffer_schema(name):
+    """The reflection schema of a foxglove flatbuffer, as recordings hold it."""
+    from importlib.resources import files
+
+    return (files("foxglove_schemas_flatbuffer") / f"{name}.bfbs").read_bytes()
+
+
+def flatbuffer_image(stamp_ns):
+    """A foxglove.CompressedImage as a flatbuffer; None leaves its stamp unset."""
+    import flatbuffers
+    from foxglove_schemas_flatbuffer import CompressedImage as Image
+    from foxglove_schemas_flatbuffer.Time import CreateTime
+
+    builder = flatbuffers.Builder(256)
+    data = builder.CreateByteVector(b"\xff" * 64)
+    form = builder.CreateString("jpeg")
+    Image.Start(builder)
+    if stamp_ns is not None:
+        Image.AddTimestamp(builder, CreateTime(builder, stamp_ns // 10**9, stamp_ns % 10**9))
+    Image.AddData(builder, data)
+    Image.AddFormat(builder, form)
+    builder.Finish(Image.End(builder))
+    return bytes(builder.Output())
 
 
 def protobuf_schema():

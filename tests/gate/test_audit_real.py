@@ -4,8 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcap.reader import make_reader
 
+from firsthand_edge.errors import RecordingUnreadable
 from firsthand_edge.gate.audit import audit
+from firsthand_edge.gate.recordings import read_recording
 from firsthand_edge.gate.stamp_lists import read_stamps
 from firsthand_edge.model import ABSENT
 from firsthand_edge.spec.document import load_spec
@@ -115,11 +120,41 @@ def test_others_mcap_recordings_are_read():
 
 
 def test_a_truncated_vrs_is_not_judged(tmp_path):
-    from firsthand_edge.errors import RecordingUnreadable
-
     whole = (DATA / "aria" / "aria_unit_test_timecode_sequence_calib.vrs").read_bytes()
     for size in (40, 5_000, 200_000, len(whole) - 10):
         cut = tmp_path / "cut.vrs"
         cut.write_bytes(whole[:size])
         with pytest.raises(RecordingUnreadable, match="truncated or damaged"):
             audit(cut, reference="214-1")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_real_files_that_were_damaged_are_read_as_they_were_or_not_at_all(tmp_path, data):
+    path = data.draw(st.sampled_from(sorted((DATA / "rosbag2").glob("*/*.mcap"))))
+    whole = path.read_bytes()
+    damaged = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    other = tmp_path / "damaged.mcap"
+    other.write_bytes(damaged)
+    for stamps in (None, "log", "publish"):
+        try:
+            found = read_recording(other, stamps=stamps)
+        except RecordingUnreadable:
+            continue
+        intact = read_recording(path, stamps=stamps)
+        assert sum(c.times_ns.size + c.unstamped for c in found.channels) == sum(
+            c.times_ns.size + c.unstamped for c in intact.channels
+        )
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "rosbag2").glob("*/*.mcap")), ids=lambda path: path.stem)
+def test_real_files_are_read_as_the_public_package_reads_them(path):
+    wanted = {}
+    with path.open("rb") as file:
+        for _, channel, message in make_reader(file, validate_crcs=True).iter_messages(log_time_order=False):
+            wanted.setdefault(channel.topic, []).append((message.log_time, message.publish_time))
+    for place, stamps in enumerate(("log", "publish")):
+        found = {c.name: c.times_ns.tolist() for c in read_recording(path, stamps=stamps).channels}
+        assert found == {topic: [times[place] for times in rows] for topic, rows in wanted.items()}

@@ -78,3 +78,14 @@ def test_the_longest_run_of_equal_pictures(rows):
             runs.append([position])
     longest = max(runs, key=len)
     assert (frozen.run, frozen.first, frozen.last) == (len(longest), longest[0], longest[-1])
+
+
+@given(st.lists(st.one_of(st.integers(1, 40), st.integers(1, 10**6), st.integers(1, 2**58)), min_size=1, max_size=60))
+def test_periods_are_every_step_over_the_median_halves_up(steps):
+    times = np.cumsum([0, *steps], dtype=np.object_)
+    if times[-1] >= 2**62:
+        return
+    span = span_of(times.astype(np.int64), silence_max_ns=10**9)
+    median = sorted(steps)[(len(steps) + 1) // 2 - 1]
+    assert span.periods == sum(max(1, (2 * step + median) // (2 * median)) for step in steps)
+    assert (span.steps, span.silence.length_ns) == (len(steps), max(steps))

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from firsthand_edge.gate import rules_stamp
+from firsthand_edge.gate import rules, rules_stamp
 from firsthand_edge.gate.figures import DomainChange, Figures, Future, Grade, Stamps, Step
 from firsthand_edge.gate.limits import Limits
 from firsthand_edge.model import Domain, Kind, StampPoint
@@ -48,7 +48,7 @@ class TestTaiUtc:
         (reason,) = rules_stamp.tai_utc(found, Limits())
         assert reason.stream == "head"
         assert "2 other streams" in reason.sentence
-        assert reason.cause == "37 s is TAI - UTC"
+        assert reason.cause == "head is on another time scale than a: 37 s is TAI - UTC"
 
     def test_a_stream_that_steps_while_its_sequence_advances_by_one(self):
         step = Step(40, 37 * SECOND + P, P, "tai_utc", "")
@@ -150,7 +150,7 @@ class TestWrap:
         (reason,) = rules_stamp.wrap(found, Limits())
         assert (reason.measured, reason.limit) == (1, 0)
         assert reason.first_sample == int(np.argmin(times))
-        assert reason.cause == "a counter of 2^32 us"
+        assert reason.cause == "head's counter of 2^32 us wrapped and was not unwrapped"
         assert rules_stamp.wrap(found, Limits(wraps=1)) == []
 
     def test_none_passes(self):
@@ -220,6 +220,7 @@ class TestUnverified:
         ("facts", "word"),
         [
             ({"grade": Grade.ARRIVAL}, "grade `arrival`"),
+            ({"grade": Grade.SYNTHETIC}, "no clock was read. Keep the stamps of a clock with each sample"),
             ({"stamp_point": StampPoint.UNKNOWN}, "stamp point is unknown"),
         ],
     )
@@ -230,9 +231,15 @@ class TestUnverified:
     def test_both_are_one_reason(self):
         assert len(rules_stamp.unverified(alone(grade=Grade.ARRIVAL, stamp_point=StampPoint.UNKNOWN), Limits())) == 1
 
-    @pytest.mark.parametrize("grade", [Grade.MAPPED, Grade.NATIVE, Grade.DECLARED])
+    @pytest.mark.parametrize("grade", sorted(set(Grade) - {Grade.ARRIVAL, Grade.SYNTHETIC}))
     def test_others_pass(self, grade):
         assert rules_stamp.unverified(alone(grade=grade), Limits()) == []
+
+    @pytest.mark.parametrize("grade", Grade)
+    def test_what_is_taken_at_its_word_is_not_judged(self, grade):
+        verdict = rules.apply(alone(grade=grade), Limits())
+        at_its_word = {Grade.DECLARED, Grade.FLOAT64, Grade.FLOAT32, Grade.RECEIVED, Grade.SENT}
+        assert ("stamp.unverified" in verdict.not_judged) == (grade in at_its_word)
 
     def test_a_stream_that_is_not_required_passes(self):
         assert rules_stamp.unverified(alone(grade=Grade.ARRIVAL, required=False), Limits()) == []

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use firsthand_record::digest::{FileDigest, digest_file as digest};
+use firsthand_record::evidence::column::Column;
 use firsthand_record::evidence::read::{Table, read_evidence as read};
 use firsthand_record::recover as recovery;
 use pyo3::prelude::*;
@@ -10,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::column::to_numpy;
 use crate::error::record_error;
+use crate::progress::Telling;
 
 /// Adds this file's functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -21,9 +23,14 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Reads evidence.mcap.
 #[pyfunction]
-fn read_evidence(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+#[pyo3(signature = (path, *, progress=None))]
+fn read_evidence(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'_, PyDict>> {
+    let mut telling = Telling::new(progress);
     // Detached: it reads, decompresses and checks the whole file.
-    let evidence = py.detach(|| read(&path)).map_err(|e| record_error(py, &e))?;
+    let evidence = py.detach(|| read(&path, &mut |done, total| telling.tell(done, total)));
+    telling.raised()?;
+    // Nothing was raised, so nobody stopped it.
+    let evidence = evidence.map_err(|e| record_error(py, &e))?.unwrap_or_default();
     let attachments = PyDict::new(py);
     for (name, data) in &evidence.attachments {
         attachments.set_item(name, PyBytes::new(py, data))?;
@@ -87,7 +94,14 @@ fn digest_dict<'py>(py: Python<'py>, digest: &FileDigest) -> PyResult<Bound<'py,
 fn table_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let out = PyDict::new(py);
     for (name, column) in table.into_columns() {
-        out.set_item(name, to_numpy(py, column))?;
+        match column {
+            Column::Each(values) => out.set_item(name, to_numpy(py, values))?,
+            // One value that stands for all: its array has a stride of 0.
+            Column::Same(value, count) => {
+                let one = to_numpy(py, vec![value]);
+                out.set_item(name, py.import("numpy")?.call_method1("broadcast_to", (one, (count,)))?)?;
+            }
+        }
     }
     Ok(out)
 }

@@ -4,9 +4,12 @@ mod clock;
 mod column;
 mod error;
 mod evidence;
+mod foreign;
 mod intake;
 mod measure;
 mod monitor;
+mod progress;
+mod stamp_list;
 mod stamps;
 
 use pyo3::prelude::*;
@@ -24,5 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     monitor::register(module)?;
     intake::register(module)?;
     evidence::register(module)?;
+    foreign::register(module)?;
+    stamp_list::register(module)?;
     Ok(())
 }

@@ -43,6 +43,7 @@
 //!
 //! `evidence.mcap` is synced after `episode.mcap` at every flush, so it never claims bytes that are not on the disk.
 
+pub mod column;
 pub mod layout;
 pub mod read;
 

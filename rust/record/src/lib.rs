@@ -9,6 +9,8 @@
 //! | `writer`, `counts` | one thread, one bounded queue, both files; where every sample went |
 //! | `episode`, `evidence` | `episode.mcap` with the footage, `evidence.mcap` with what judging needs |
 //! | `schema`, `channels`, `mcap_file`, `digest` | protobuf messages, channel tables, MCAP framing, digests |
+//! | `foreign`, `header` | anybody's MCAP as columns of stamps; where messages keep theirs |
+//! | `stamp_list` | plain lists of stamps |
 //! | `scan`, `recover` | reading bytes that nobody vouches for; recovery of torn files |
 //!
 //! No Python. Nothing here panics on data, and every length that comes from outside is checked.
@@ -21,12 +23,15 @@ pub mod digest;
 pub mod episode;
 pub mod error;
 pub mod evidence;
+pub mod foreign;
+pub mod header;
 pub mod intake;
 pub mod live;
 pub mod mcap_file;
 pub mod recover;
 mod scan;
 pub mod schema;
+pub mod stamp_list;
 mod watch;
 mod wire;
 pub mod writer;

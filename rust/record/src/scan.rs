@@ -250,7 +250,9 @@ fn decompress(data: &[u8], size: u64) -> Result<Vec<u8>, String> {
     if size > MAX_DECOMPRESSED {
         return Err(format!("it claims {size} bytes, more than the {MAX_DECOMPRESSED} that are believed"));
     }
-    let mut out = Vec::new();
+    // What is claimed is believed as far as a megabyte, and as far as anything compresses in earnest.
+    let believed = size.min((data.len() as u64).saturating_mul(256)).max(1 << 20).min(size);
+    let mut out = Vec::with_capacity(usize::try_from(believed).unwrap_or(0).saturating_add(1));
     zstd::stream::read::Decoder::new(data)
         .and_then(|decoder| decoder.take(size + 1).read_to_end(&mut out))
         .map_err(|e| format!("it does not decompress ({e})"))?;

@@ -148,7 +148,7 @@ fn take(random: &mut Random) -> RecordResult<()> {
         if messages > 0 { intake.stop_take("{}").map(drop) } else { Ok(()) }
     })?;
     if messages > 0 {
-        let evidence = read_evidence(&directory.join("evidence.mcap"))?;
+        let evidence = read_evidence(&directory.join("evidence.mcap"), &mut |_, _| true)?.unwrap();
         assert_eq!(evidence.samples.len(), 3);
         assert!(!recover(&directory)?.note.torn);
     }
@@ -261,7 +261,7 @@ fn read_and_recover(home: &Path, files: [Option<&[u8]>; 2]) -> RecordResult<bool
     }
     let given: usize = files.iter().flatten().map(|bytes| bytes.len()).sum();
     // Chunks of zeros decompress to megabytes; a rewritten file is decompressed and held chunk by chunk.
-    let whole = bounded(given + (3 << 20), || read_evidence(&home.join("evidence.mcap")).is_ok());
+    let whole = bounded(given + (3 << 20), || read_evidence(&home.join("evidence.mcap"), &mut |_, _| true).is_ok());
     let first = bounded(given + (3 << 20), || recover(home))?;
     // What was recovered is whole, and recovering it again finds the same.
     let second = recover(home)?;

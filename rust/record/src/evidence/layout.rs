@@ -1,5 +1,7 @@
 //! The columns of the evidence and how they are laid out in a message. See [`super`] for the whole format.
 
+use super::column::Column;
+
 /// Name of this layout, in the metadata of every channel that uses it.
 pub const NAME: &str = "delta-i64-le/1";
 /// Message encoding of the sample channels.
@@ -53,11 +55,11 @@ pub fn encode<const N: usize>(rows: &[[i64; N]], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the rows of a message to `columns`, one vector for each of the message's columns.
+/// Appends the rows of a message to `columns`, one for each of the message's columns.
 ///
 /// # Errors
 /// What is wrong with the message, as half a sentence.
-pub fn decode(data: &[u8], columns: &mut [Vec<i64>]) -> Result<(), String> {
+pub fn decode(data: &[u8], columns: &mut [Column]) -> Result<(), String> {
     let (head, body) = data.split_first_chunk::<4>().ok_or("a message is shorter than its row count")?;
     let rows = u32::from_le_bytes(*head) as usize;
     let (values, rest) = body.as_chunks::<8>();
@@ -68,11 +70,7 @@ pub fn decode(data: &[u8], columns: &mut [Vec<i64>]) -> Result<(), String> {
         return Ok(());
     }
     for (column, values) in columns.iter_mut().zip(values.chunks_exact(rows)) {
-        let mut value = 0i64;
-        column.extend(values.iter().map(|bytes| {
-            value = value.wrapping_add(i64::from_le_bytes(*bytes));
-            value
-        }));
+        column.extend(values);
     }
     Ok(())
 }
@@ -86,11 +84,11 @@ mod tests {
         let rows = [[i64::MIN, 1, 5], [i64::MAX, 1, 4], [0, -1, i64::MIN]];
         let mut data = Vec::new();
         encode(&rows, &mut data);
-        let mut columns = vec![Vec::new(); 3];
+        let mut columns = vec![Column::default(); 3];
         decode(&data, &mut columns).unwrap();
         decode(&data, &mut columns).unwrap();
-        assert_eq!(columns[0], [i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX, 0]);
-        assert_eq!(columns[2], [5, 4, i64::MIN, 5, 4, i64::MIN]);
+        assert_eq!(columns[0], Column::Each(vec![i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX, 0]));
+        assert_eq!(columns[2], Column::Each(vec![5, 4, i64::MIN, 5, 4, i64::MIN]));
     }
 
     #[test]
@@ -103,10 +101,10 @@ mod tests {
 
     #[test]
     fn lengths_that_do_not_fit_are_refused() {
-        let mut columns = vec![Vec::new(); 2];
+        let mut columns = vec![Column::default(); 2];
         for data in [&[][..], &[1, 0, 0], &[1, 0, 0, 0], &[255, 255, 255, 255, 0], &[0, 0, 0, 0, 1]] {
             assert!(decode(data, &mut columns).is_err());
         }
-        assert!(columns.iter().all(Vec::is_empty));
+        assert!(columns.iter().all(Column::is_empty));
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use mcap::records::op;
 
+use super::column::Column;
 use super::layout;
 use crate::error::{RecordError, RecordResult};
 use crate::recover::HOLE_PREFIX;
@@ -37,23 +38,17 @@ pub struct Evidence {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
     names: Vec<String>,
-    columns: Vec<Vec<i64>>,
+    columns: Vec<Column>,
 }
 
 impl Table {
     fn new(names: Vec<String>) -> Self {
-        Self { columns: vec![Vec::new(); names.len()], names }
+        Self { columns: vec![Column::default(); names.len()], names }
     }
 
     /// Columns with their names, in the order of the file.
-    pub fn into_columns(self) -> impl Iterator<Item = (String, Vec<i64>)> {
+    pub fn into_columns(self) -> impl Iterator<Item = (String, Column)> {
         self.names.into_iter().zip(self.columns)
-    }
-
-    /// One column; empty when there is none of that name.
-    pub fn column(&self, name: &str) -> &[i64] {
-        let position = self.names.iter().position(|n| n == name);
-        position.and_then(|i| self.columns.get(i)).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -65,9 +60,12 @@ fn decompressed_limit(len: u64) -> u64 {
 
 /// Reads the evidence of a take that was closed or recovered.
 ///
+/// `progress` is told the bytes read and the bytes of the file, chunk after chunk, and says whether to go on; None when it
+/// says no.
+///
 /// # Errors
 /// [`RecordError::Unreadable`] when it is truncated, foreign or damaged anywhere; [`RecordError::Disk`].
-pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
+pub fn read_evidence(path: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) -> RecordResult<Option<Evidence>> {
     let source = Source::open(path)?;
     let unreadable = |what: String| RecordError::unreadable(path, what);
     if source.read(0, 8)? != MAGIC {
@@ -87,6 +85,9 @@ pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
         let body = || source.read(offset + RECORD_HEAD, length);
         match opcode {
             op::CHUNK => {
+                if !progress(offset, source.len()) {
+                    return Ok(None);
+                }
                 let chunk = Chunk::decode(body()?);
                 chunk.and_then(|chunk| reader.chunk(&chunk)).map_err(|what| {
                     unreadable(format!("the chunk at byte {offset} cannot be used, {what}; recover the episode first"))
@@ -124,7 +125,7 @@ pub fn read_evidence(path: &Path) -> RecordResult<Evidence> {
     if reader.take.is_none() || reader.devices.is_none() {
         return Err(unreadable("it holds no take or no devices; it is not the evidence of an episode".to_owned()));
     }
-    Ok(reader.finish())
+    Ok(Some(reader.finish()))
 }
 
 /// Number of messages according to the summary after `offset`; None when summary, footer or end magic are damaged.
