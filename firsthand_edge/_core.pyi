@@ -3,7 +3,7 @@
 Times are int64 nanoseconds of one timebase. Absent entries of int64 columns are -2**63.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias, final
 
@@ -27,6 +27,7 @@ __all__ = [
     "StampStep",
     "Stream",
     "StreamFigures",
+    "Table",
     "__version__",
     "copied_bytes",
     "debug_build",
@@ -513,6 +514,19 @@ class LivePage:
 
 # ---- evidence.rs
 
+@final
+class Table:
+    """Columns of evidence by name, (n,) int64.
+
+    A column of one value all the way takes no memory: its stride is 0. One that counts up, with a gap now and then, is
+    made anew each time it is asked for, and takes memory only as long as somebody has it.
+    """
+
+    def __getitem__(self, name: str, /) -> _Int64: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def keys(self) -> list[str]: ...
+
 def read_evidence(path: Path, *, progress: Callable[[int, int], object] | None = None) -> dict[str, Any]:
     """Reads evidence.mcap of a take that was closed or recovered. GIL released.
 
@@ -527,8 +541,7 @@ def read_evidence(path: Path, *, progress: Callable[[int, int], object] | None =
         "arrival_ns", "exposure_ns", "domain", "size", "digest", "rig_ns"}}}, columns as (n,) int64. `warmup` is 0 for
         samples of the take; 1 for those received outside of it and 2 for those lost to back-pressure, which are there
         because they taught the clock map. `digest` is the first 8 bytes of BLAKE3 of the payload, little-endian, absent
-        where `warmup` is not 0. `rig_ns` is mid-exposure as mapped live. A column of one value all the way takes no
-        memory: its stride is 0.
+        where `warmup` is not 0. `rig_ns` is mid-exposure as mapped live. Edges, ticks and each stream are a `Table`.
 
     Raises:
         RecordingUnreadable: truncated, foreign or damaged anywhere.

@@ -61,15 +61,22 @@ def map_device(device: DeviceInfo, evidence: Evidence) -> dict[str, Mapped]:
     incarnations = list(_incarnations(rows.received, rows.incarnation, usable))
     edges = _edges(evidence) if any(stream.trigger_delay_ns is not None for stream in streams) else None
     pulses = None if edges is None or device.identity_map else _Pulses.of(streams, samples, edges, len(incarnations))
-    device_ns, clock_ns, uncertainty = (np.full(rows.received.size, ABSENT, dtype=np.int64) for _ in range(3))
+    times: tuple[Int64, ...] = ()
     wraps = splits = 0
     checks: list[EdgeCheck] = []
     for chosen in incarnations:
         mapped, off_by, checked = _map(device, rows, chosen, pulses)
-        device_ns[chosen], clock_ns[chosen], uncertainty[chosen] = mapped.device_ns, mapped.rig_ns, off_by
+        found = (mapped.device_ns, mapped.rig_ns, off_by)
+        if isinstance(chosen, slice):  # all rows
+            times = found
+        else:
+            times = times or _absent(rows.received.size)
+            for column, values in zip(times, found, strict=True):
+                column[chosen] = values
         wraps += mapped.wraps
         splits += int(mapped.splits.size)
         checks += [] if checked is None else [checked]
+    device_ns, clock_ns, uncertainty = times or _absent(rows.received.size)
     # A worker that was restarted began a clock of its own; the longest says most.
     longest = max(checks, key=lambda found: found.compared, default=None)
     out: dict[str, Mapped] = {}
@@ -174,6 +181,10 @@ def _map(
         unpaired=fitted.unpaired,
     )
     return mapped, off_by, checked
+
+
+def _absent(rows: int) -> tuple[Int64, ...]:
+    return tuple(np.full(rows, ABSENT, dtype=np.int64) for _ in range(3))
 
 
 def _joined(columns: Sequence[Int64]) -> Int64:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from firsthand_edge.model import ABSENT, Domain, Kind, StampPoint
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
+
     from firsthand_edge.clock.edges import EdgeCheck
     from firsthand_edge.gate.device_clocks import Mapped
     from firsthand_edge.gate.evidence import Columns, Evidence
@@ -41,18 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["figures_of"]
 
 PICTURES = ("picture/", "video/", "raw/")
-JUDGED = (
-    "incarnation",
-    "sequence",
-    "trigger_index",
-    "device_ticks",
-    "arrival_ns",
-    "exposure_ns",
-    "domain",
-    "digest",
-    "rig_ns",
-)
-"""The columns that figures come from; the others tell how rows came in."""
 
 
 def figures_of(evidence: Evidence, spec: Spec, limits: Limits) -> Figures:
@@ -211,19 +201,23 @@ class _Reading:
 
     def stream(self, rows: Columns, mapped: Mapped) -> TakeStream:
         taken = _rows(rows["warmup"] == 0)
-        columns = {name: rows[name][taken] for name in JUDGED}
-        change = self._domain_change(columns["domain"])
-        stamped = columns["device_ticks"] != ABSENT
-        ours = stamped & (columns["domain"] == self.device.domain.value)
+        domain = rows["domain"][taken]
+        change = self._domain_change(domain)
+        stamped = rows["device_ticks"][taken] != ABSENT
+        ours = stamped & (domain == self.device.domain.value)
         if change is not None:
             ours[change.index :] = False
         own = _rows(ours)
-        times = self._times(columns, mapped.clock_ns[taken], own)
-        device_ns, uncertainty = mapped.device_ns[taken][own], mapped.uncertainty_ns[taken][own]
-        kept = {name: column[own] for name, column in columns.items()}
-        incarnations = _numbers(kept["incarnation"])
+
+        def kept(column: Int64) -> Int64:
+            return column[taken][own]
+
+        exposure_ns, incarnation = kept(rows["exposure_ns"]), kept(rows["incarnation"])
+        times = self._times(kept(mapped.clock_ns), exposure_ns, kept(rows["rig_ns"]), ours)
+        device_ns, uncertainty = kept(mapped.device_ns), kept(mapped.uncertainty_ns)
+        incarnations = _numbers(incarnation)
         period_ns = self._period()
-        sequence, arrival = _or_none(kept["sequence"]), _or_none(kept["arrival_ns"])
+        sequence, arrival = _or_none(kept(rows["sequence"])), _or_none(kept(rows["arrival_ns"]))
         facts = Facts(
             self.info.name,
             self.spec.kind if self.spec is not None else Kind.EVENT,
@@ -236,7 +230,7 @@ class _Reading:
             stamp_point=self.info.stamp_point,
             period_ns=period_ns,
             stamps=self._stamps(
-                device_ns, kept["incarnation"], incarnations, sequence=sequence, arrival_ns=arrival, period_ns=period_ns
+                device_ns, incarnation, incarnations, sequence=sequence, arrival_ns=arrival, period_ns=period_ns
             ),
             has_sequence=sequence is not None,
             has_arrival=arrival is not None,
@@ -245,8 +239,8 @@ class _Reading:
             span=span_of(times, silence_max_ns=self.limits.silence_max_ns),
             domain=self.device.domain,
             domain_change=change,
-            future=self._future(kept["arrival_ns"], times, uncertainty),
-            frozen=frozen_run(kept["digest"], device_ns, times) if self.info.media.startswith(PICTURES) else None,
+            future=self._future(arrival, times, uncertainty),
+            frozen=frozen_run(kept(rows["digest"]), device_ns, times) if self.info.media.startswith(PICTURES) else None,
             loss=_loss(self.evidence, self.info.name),
             deaths=_deaths(self.evidence, self.device.name),
             device=self.device.name,
@@ -260,8 +254,8 @@ class _Reading:
             times,
             phase=self.spec.phase if self.spec is not None else None,
             max_gap_ns=self.spec.max_gap_ns if self.spec is not None else None,
-            trigger_index=self._trigger_index(facts, kept["trigger_index"]),
-            exposure_ns=kept["exposure_ns"] if (kept["exposure_ns"] > 0).any() else None,
+            trigger_index=self._trigger_index(facts, kept(rows["trigger_index"])),
+            exposure_ns=exposure_ns if (exposure_ns > 0).any() else None,
         )
 
     def _domain_change(self, domain: Int64) -> DomainChange | None:
@@ -273,19 +267,18 @@ class _Reading:
         index = int(others[0])
         return DomainChange(index, declared, Domain(int(domain[index])))
 
-    def _times(self, columns: Columns, clock_ns: Int64, own: Int64 | slice) -> Int64:
-        """Mid-exposure times of the rows `own`, equal to the recorded ones or not judged at all."""
+    def _times(self, clock_ns: Int64, exposure_ns: Int64, recorded: Int64, ours: npt.NDArray[np.bool_]) -> Int64:
+        """Mid-exposure times of the rows `ours`, equal to the recorded ones or not judged at all."""
         point = self.info.stamp_point
         # An unknown stamp point is `stamp.unverified`; its instants are matched as they stand, so that figures can be
         # shown.
         known = StampPoint.MIDDLE if point is StampPoint.UNKNOWN else point
-        times = mid_exposure(clock_ns[own], columns["exposure_ns"][own], known, self.info.offset_ns)
-        recorded = columns["rig_ns"][own]
+        times = mid_exposure(clock_ns, exposure_ns, known, self.info.offset_ns)
         if every(times == recorded):
-            return times
+            return recorded
         differs = np.flatnonzero(times != recorded)
         first = int(differs[0])
-        index = int(np.arange(clock_ns.size)[own][first])
+        index = int(np.flatnonzero(ours)[first])
         where = (
             f"{self.info.name}: sample {index} was recorded at {int(recorded[first])} ns of rig time and its stamps "
             f"give {int(times[first])} ns ({differs.size} of {times.size} samples differ)"
@@ -299,8 +292,7 @@ class _Reading:
         # A cut or an overrun can cost pairs that the live map had seen; such a take is rejected whatever its times. A
         # loss that the spec lets pass is no excuse: the take could be accepted on times that nobody can derive.
         self.notes.append(f"{where}; times are as recorded, pairs of its clock are lost")
-        as_recorded: Int64 = recorded
-        return as_recorded
+        return recorded
 
     def _grade(self, edge_check: EdgeCheck | None) -> Grade:
         if self.device.identity_map:
@@ -312,15 +304,16 @@ class _Reading:
         stated = self.spec.period_ns if self.spec is not None else None
         return stated if stated is not None else self.info.period_ns
 
-    def _future(self, arrival_ns: Int64, times_ns: Int64, uncertainty_ns: Int64) -> Future | None:
+    def _future(self, arrival_ns: Int64 | None, times_ns: Int64, uncertainty_ns: Int64) -> Future | None:
         """Later than its own arrival; None where no arrival is in the stamps' timebase."""
         native_ptp = self.device.identity_map and _timebase(self.evidence) != "arb"
-        known = arrival_ns != ABSENT
-        if native_ptp or (arrival_ns.size and not known.any()):
+        if native_ptp or (arrival_ns is None and times_ns.size):
             return None
+        if arrival_ns is None:
+            return Future(0)
         beyond = times_ns - uncertainty_ns
-        beyond -= np.where(known, arrival_ns, 0)
-        beyond[~known] = 0
+        beyond -= arrival_ns
+        beyond[arrival_ns == ABSENT] = 0
         late = np.flatnonzero(beyond > 0)
         return Future(int(late.size), int(late[0]), int(beyond.max())) if late.size else Future(0)
 
@@ -357,7 +350,7 @@ class _Reading:
         return None if (index == ABSENT).any() else index
 
 
-def _rows(chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> Int64 | slice:
+def _rows(chosen: npt.NDArray[np.bool_]) -> Int64 | slice:
     """The rows where `chosen` is true; a slice, which copies nothing, where they are neighbours."""
     count = int(np.count_nonzero(chosen))
     if count == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -38,8 +38,11 @@ COLUMNS = (
     "rig_ns",
 )
 
-Columns = dict[str, "Int64"]
-"""One stream's samples: equal-length (n,) int64 columns by name (`COLUMNS`), in order of receipt."""
+Columns: TypeAlias = "Mapping[str, Int64]"
+"""One stream's samples: equal-length (n,) int64 columns by name (`COLUMNS`), in order of receipt.
+
+A column may be made each time it is asked for: ask once, and let go of it.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,8 +118,11 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _in_order(columns: Mapping[str, Int64]) -> Columns:
+    missing = set(COLUMNS).difference(columns.keys())
+    if missing:
+        raise KeyError(min(missing))
     received = columns["received"]
     if every(received[1:] >= received[:-1]):  # as the recorder wrote them
-        return {name: columns[name] for name in COLUMNS}
+        return columns
     order = np.argsort(received, kind="stable")
     return {name: columns[name][order] for name in COLUMNS}

@@ -23,7 +23,7 @@ from firsthand_edge.errors import DeviceAbsent, RecordingUnreadable
 from firsthand_edge.model import ABSENT, DeviceInfo, Domain, Sample, StreamInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from firsthand_edge.sensors.configuration import ReplayDevice
@@ -259,7 +259,7 @@ class EpisodeRecording:
         if footage is not None:
             footage.close()
 
-    def _played(self, stream: str, columns: dict[str, Int64]) -> Iterator[tuple[int, Sample]]:
+    def _played(self, stream: str, columns: Mapping[str, Int64]) -> Iterator[tuple[int, Sample]]:
         if self._footage is None:
             return
         unparsed = _Side(self._footage.payloads(f"/{stream}/unparsed"))
@@ -294,12 +294,12 @@ class _Side:
         return content
 
 
-def _warmed_up(stream: str, columns: dict[str, Int64]) -> Iterator[tuple[int, Sample]]:
+def _warmed_up(stream: str, columns: Mapping[str, Int64]) -> Iterator[tuple[int, Sample]]:
     for row in _rows(columns, warm_up=True):
         yield row.received, _sample(stream, row, b"", b"")
 
 
-def _rows(columns: dict[str, Int64], *, warm_up: bool) -> Iterator[_Row]:
+def _rows(columns: Mapping[str, Int64], *, warm_up: bool) -> Iterator[_Row]:
     chosen = columns["warmup"] != 0 if warm_up else columns["warmup"] == 0
     picked: Sequence[list[int]] = [columns[name][chosen].tolist() for name in _COLUMNS]
     return map(_Row._make, zip(*picked, strict=True))

@@ -209,4 +209,4 @@ def test_what_cannot_be_judged(tmp_path, clean):
 
 def test_int64_columns(clean):
     for columns in _core.read_evidence(clean)["samples"].values():
-        assert {column.dtype for column in columns.values()} == {np.dtype(np.int64)}
+        assert {columns[name].dtype for name in columns} == {np.dtype(np.int64)}

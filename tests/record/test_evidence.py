@@ -76,10 +76,10 @@ def test_strangers_can_read_it_by_the_documented_layout(tmp_path: Path, closed: 
 
     evidence = _core.read_evidence(tmp_path / "e.mcap")
     for name in ("a", "b"):
-        ours = {c: v.tolist() for c, v in evidence["samples"][name].items()}
+        ours = {c: v.tolist() for c, v in dict(evidence["samples"][name]).items()}
         assert tables[f"samples/{name}"] == ours
         assert ours["sequence"] == list(range(300))
-    assert tables["ticks"] == {c: v.tolist() for c, v in evidence["ticks"].items()}
+    assert tables["ticks"] == {c: v.tolist() for c, v in dict(evidence["ticks"]).items()}
 
 
 def test_every_truncation_is_unreadable(tmp_path: Path, closed: bytes) -> None:

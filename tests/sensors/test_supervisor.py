@@ -179,7 +179,7 @@ def test_a_kill_from_outside_is_survived_between_takes_as_well(make_rig):
 
 
 def test_a_device_that_vanishes_is_tried_until_it_is_back(make_rig):
-    rig = make_rig(device("wrist", {"kind": "come_back", "take": 1, "at_s": "0.2", "for_s": "0.6"}))
+    rig = make_rig(device("wrist", {"kind": "come_back", "take": 1, "at_s": "0.2", "for_s": "3"}))
     rig.start()
     rig.take(1, 1, lambda: "worker_back" in rig.kinds())
     assert rig.kinds() == ["worker_died", "device_away", "worker_back"]

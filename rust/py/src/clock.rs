@@ -131,13 +131,11 @@ fn map_clock(
     let (ticks, arrival) = (ticks.as_slice()?, arrival.as_slice()?);
     // As long as the columns are long: other threads must not wait for that.
     let clock = py.detach(|| sync::map_clock(ticks, arrival, config)).map_err(value_error)?;
-    let column = |of: fn(&sync::Mapped) -> i64| to_numpy(py, clock.mapped.iter().map(of).collect());
-    let split = clock.mapped.iter().zip(0..).filter_map(|(mapped, at)| mapped.split.then_some(at));
     Ok(MappedClock {
-        device_ns: column(|mapped| mapped.device_ns),
-        rig_ns: column(|mapped| mapped.rig_ns),
-        uncertainty_ns: column(|mapped| mapped.uncertainty_ns),
-        splits: to_numpy(py, split.collect()),
+        device_ns: to_numpy(py, clock.device_ns),
+        rig_ns: to_numpy(py, clock.rig_ns),
+        uncertainty_ns: to_numpy(py, clock.uncertainty_ns),
+        splits: to_numpy(py, clock.splits),
         wraps: clock.map.wraps(),
         rate_ppb: clock.map.rate_ppb(),
         future: clock.map.future(),

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use firsthand_record::digest::{FileDigest, digest_file as digest};
 use firsthand_record::evidence::column::Column;
-use firsthand_record::evidence::read::{Table, read_evidence as read};
+use firsthand_record::evidence::read;
 use firsthand_record::recover as recovery;
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
 use crate::column::to_numpy;
 use crate::error::record_error;
@@ -15,6 +16,7 @@ use crate::progress::Telling;
 
 /// Adds this file's functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Table>()?;
     module.add_function(wrap_pyfunction!(read_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(recover, module)?)?;
     module.add_function(wrap_pyfunction!(digest_file, module)?)?;
@@ -27,7 +29,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn read_evidence(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'_, PyDict>> {
     let mut telling = Telling::new(progress);
     // Detached: it reads, decompresses and checks the whole file.
-    let evidence = py.detach(|| read(&path, &mut |done, total| telling.tell(done, total)));
+    let evidence = py.detach(|| read::read_evidence(&path, &mut |done, total| telling.tell(done, total)));
     telling.raised()?;
     // Nothing was raised, so nobody stopped it.
     let evidence = evidence.map_err(|e| record_error(py, &e))?.unwrap_or_default();
@@ -37,7 +39,7 @@ fn read_evidence(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> 
     }
     let samples = PyDict::new(py);
     for (stream, table) in evidence.samples {
-        samples.set_item(stream, table_dict(py, table)?)?;
+        samples.set_item(stream, Table::new(py, table)?)?;
     }
     let out = PyDict::new(py);
     out.set_item("take", evidence.take)?;
@@ -46,8 +48,8 @@ fn read_evidence(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> 
     out.set_item("recovery", evidence.recovery)?;
     out.set_item("attachments", attachments)?;
     out.set_item("events", evidence.events)?;
-    out.set_item("edges", table_dict(py, evidence.edges)?)?;
-    out.set_item("ticks", table_dict(py, evidence.ticks)?)?;
+    out.set_item("edges", Table::new(py, evidence.edges)?)?;
+    out.set_item("ticks", Table::new(py, evidence.ticks)?)?;
     out.set_item("samples", samples)?;
     Ok(out)
 }
@@ -91,17 +93,54 @@ fn digest_dict<'py>(py: Python<'py>, digest: &FileDigest) -> PyResult<Bound<'py,
     Ok(out)
 }
 
-fn table_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
-    let out = PyDict::new(py);
-    for (name, column) in table.into_columns() {
-        match column {
-            Column::Each(values) => out.set_item(name, to_numpy(py, values))?,
-            // One value that stands for all: its array has a stride of 0.
-            Column::Same(value, count) => {
-                let one = to_numpy(py, vec![value]);
-                out.set_item(name, py.import("numpy")?.call_method1("broadcast_to", (one, (count,)))?)?;
+/// Columns by name, each made when it is asked for.
+#[pyclass(frozen, mapping, module = "firsthand_edge._core")]
+pub(crate) struct Table(Vec<(String, Held)>);
+
+/// What a table holds of a column.
+enum Held {
+    Array(Py<PyAny>),
+    /// Takes hardly any memory, unlike the array that it gives.
+    Runs(Column),
+}
+
+impl Table {
+    fn new(py: Python<'_>, table: read::Table) -> PyResult<Self> {
+        let held = |column: Column| -> PyResult<Held> {
+            if let Some(value) = column.same() {
+                // One value that stands for all: its array has a stride of 0.
+                let all = (to_numpy(py, vec![value]), (column.len(),));
+                return Ok(Held::Array(py.import("numpy")?.call_method1("broadcast_to", all)?.unbind()));
             }
-        }
+            Ok(match column {
+                Column::Each(values) => Held::Array(to_numpy(py, values).into_any()),
+                runs => Held::Runs(runs),
+            })
+        };
+        table.into_columns().map(|(name, column)| Ok((name, held(column)?))).collect::<PyResult<_>>().map(Self)
     }
-    Ok(out)
+}
+
+#[pymethods]
+impl Table {
+    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+        let (_, held) =
+            self.0.iter().find(|(own, _)| own == name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        Ok(match held {
+            Held::Array(array) => array.clone_ref(py),
+            Held::Runs(column) => to_numpy(py, column.clone().into_vec()).into_any(),
+        })
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Py<PyIterator>> {
+        Ok(PyList::new(py, self.keys())?.try_iter()?.unbind())
+    }
 }

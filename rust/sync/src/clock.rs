@@ -112,6 +112,11 @@ struct Suspicion {
     least: i128,
 }
 
+/// One part in so many of a time that has passed. A division of 128 bits takes longer than all else that a reading does.
+fn one_in(parts: u32, passed_ns: i128) -> i128 {
+    u64::try_from(passed_ns).map_or_else(|_| passed_ns / i128::from(parts), |ns| (ns / u64::from(parts)).into())
+}
+
 fn agrees_within(height: i128) -> i128 {
     (height / 2).min(BACK_STEP_AGREES_NS)
 }
@@ -267,7 +272,7 @@ impl ClockMap {
     /// A step that one reading proves: arrived before it can have been taken, or later than anything is delayed.
     fn stepped(envelope: &Envelope, height: i128, ahead: i128) -> bool {
         // The rate may be off by 500 ppm at worst, over the time since the newest pair.
-        let drift = ahead / 2000;
+        let drift = one_in(2000, ahead);
         let early = envelope.uncertainty_ns().max(FORWARD_STEP_NS);
         height < -(i128::from(early) + drift) || height > i128::from(DELAY_MAX_NS) + drift
     }
@@ -324,7 +329,7 @@ impl ClockMap {
         let rig_ns = envelope.at(device_ns) - i128::from(self.config.min_delay_ns);
         let Some(rig_ns) = i64::try_from(rig_ns).ok().filter(|&ns| ns != ABSENT) else { return (ABSENT, ABSENT) };
         // 50 ppm of the time since the newest pair, for readings without an arrival.
-        let ahead = i64::try_from(envelope.ahead(device_ns).max(0) / 20_000).unwrap_or(UNBOUNDED_NS);
+        let ahead = i64::try_from(one_in(20_000, envelope.ahead(device_ns).max(0))).unwrap_or(UNBOUNDED_NS);
         (rig_ns, self.uncertainty_ns(envelope).saturating_add(ahead).min(UNBOUNDED_NS))
     }
 
@@ -335,11 +340,17 @@ impl ClockMap {
     }
 }
 
-/// A whole clock, mapped at once.
+/// A whole clock, mapped at once: column by column what `ClockMap::push` says, reading by reading.
 #[derive(Debug, Clone)]
 pub struct MappedClock {
-    /// Reading by reading what `ClockMap::push` says.
-    pub mapped: Vec<Mapped>,
+    /// As [`Mapped::device_ns`].
+    pub device_ns: Vec<i64>,
+    /// As [`Mapped::rig_ns`].
+    pub rig_ns: Vec<i64>,
+    /// As [`Mapped::uncertainty_ns`].
+    pub uncertainty_ns: Vec<i64>,
+    /// Numbers of the readings that begin a segment.
+    pub splits: Vec<i64>,
     /// The map after the last reading.
     pub map: ClockMap,
 }
@@ -358,8 +369,17 @@ pub fn map_clock(ticks: &[i64], arrival_ns: &[i64], config: ClockConfig) -> Resu
             samples: ticks.len(),
         });
     }
+    let column = || Vec::with_capacity(ticks.len());
+    let (mut device_ns, mut rig_ns, mut uncertainty_ns, mut splits) = (column(), column(), column(), Vec::new());
     let mut map = ClockMap::new(config)?;
-    let readings = ticks.iter().zip(arrival_ns);
-    let mapped = readings.map(|(&ticks, &arrival)| map.push(ticks, Some(arrival).filter(|&a| a != ABSENT))).collect();
-    Ok(MappedClock { mapped, map })
+    for ((&ticks, &arrival), at) in ticks.iter().zip(arrival_ns).zip(0..) {
+        let mapped = map.push(ticks, Some(arrival).filter(|&a| a != ABSENT));
+        device_ns.push(mapped.device_ns);
+        rig_ns.push(mapped.rig_ns);
+        uncertainty_ns.push(mapped.uncertainty_ns);
+        if mapped.split {
+            splits.push(at);
+        }
+    }
+    Ok(MappedClock { device_ns, rig_ns, uncertainty_ns, splits, map })
 }

@@ -83,7 +83,7 @@ impl Line {
     }
 
     fn rise(rate: i128, x: i128) -> i128 {
-        (rate * x) >> RATE_BITS
+        product(rate, x) >> RATE_BITS
     }
 }
 
@@ -100,7 +100,10 @@ pub(crate) struct Envelope {
     window_ns: i128,
     bin_ns: i128,
     bins: VecDeque<Bin>,
+    /// Lower convex hull of the bins' pairs, left to right.
     hull: Vec<(i128, i128)>,
+    /// The same of all bins but the newest, to which nearly every pair belongs; empty when it has to be traced anew.
+    hull_before: Vec<(i128, i128)>,
     line: Line,
     spread_ns: i64,
     newest: i128,
@@ -121,6 +124,7 @@ impl Envelope {
             bin_ns: i128::from((window_ns / BINS).max(1)),
             bins: VecDeque::new(),
             hull: Vec::new(),
+            hull_before: Vec::new(),
             line: Line { base: 0, rate },
             spread_ns: SPREAD_UNJUDGED_NS,
             newest: 0,
@@ -187,10 +191,14 @@ impl Envelope {
         self.heights.put(height);
         let newest = self.bins.back().filter(|bin| (0..self.bin_ns).contains(&(x - bin.number * self.bin_ns)));
         let number = newest.map_or_else(|| x.div_euclid(self.bin_ns), |bin| bin.number);
+        let is_newest = newest.is_some();
         let place = self.bins.iter().rposition(|bin| bin.number <= number);
         if let Some(bin) = place.and_then(|place| self.bins.get_mut(place)).filter(|bin| bin.number == number) {
             if height < bin.y - self.line.at(bin.x) {
                 (bin.x, bin.y) = (x, y);
+                if !is_newest {
+                    self.hull_before.clear();
+                }
             }
             bin.heights.put(height);
             return false;
@@ -201,8 +209,33 @@ impl Envelope {
         self.arrived = self.arrived.max(Some(arrival));
         let mut heights = Heights::default();
         heights.put(height);
+        self.precede(place);
         self.bins.insert(place.map_or(0, |place| place + 1), Bin { number, x, y, heights, fresh });
         true
+    }
+
+    /// Makes ready for a bin behind the one at `place`: what was the newest one will change no more.
+    fn precede(&mut self, place: Option<usize>) {
+        let last = place.filter(|place| place + 1 == self.bins.len()).and_then(|place| self.bins.get(place));
+        match last {
+            Some(last) if place == Some(0) || !self.hull_before.is_empty() => {
+                turn_left(&mut self.hull_before, (last.x, last.y));
+            }
+            _ => self.hull_before.clear(),
+        }
+    }
+
+    /// The first bin is gone, and with it the first corner: those between it and the next one come into sight.
+    fn uncover(&mut self) {
+        self.hull.clear();
+        let corners = self.hull_before.get(1..).unwrap_or_default();
+        if let Some((next, rest)) = corners.split_first() {
+            let between = self.bins.iter().map(|bin| (bin.x, bin.y)).take_while(|(x, _)| *x < next.0);
+            between.for_each(|pair| turn_left(&mut self.hull, pair));
+            turn_left(&mut self.hull, *next);
+            self.hull.extend_from_slice(rest);
+        }
+        std::mem::swap(&mut self.hull, &mut self.hull_before);
     }
 
     /// Drops the bins that the window has left behind.
@@ -212,6 +245,7 @@ impl Envelope {
             let Some(bin) = self.bins.pop_front() else { break };
             self.evidence -= u32::from(bin.fresh);
             self.heights.take(&bin.heights);
+            self.uncover();
         }
     }
 
@@ -231,18 +265,14 @@ impl Envelope {
         self.spread_ns = self.spread(span);
     }
 
-    /// The lower convex hull of the bins' pairs, left to right (Andrew's monotone chain).
     fn trace_hull(&mut self) {
-        self.hull.clear();
-        for bin in &self.bins {
-            while let [.., (x0, y0), (x1, y1)] = self.hull[..] {
-                if (x1 - x0) * (bin.y - y0) > (bin.x - x0) * (y1 - y0) {
-                    break;
-                }
-                self.hull.pop();
-            }
-            self.hull.push((bin.x, bin.y));
+        let pair = |bin: &Bin| (bin.x, bin.y);
+        let before = self.bins.len().saturating_sub(1);
+        if self.hull_before.is_empty() {
+            self.bins.range(..before).map(pair).for_each(|pair| turn_left(&mut self.hull_before, pair));
         }
+        self.hull.clone_from(&self.hull_before);
+        self.bins.range(before..).map(pair).for_each(|pair| turn_left(&mut self.hull, pair));
     }
 
     fn spread(&self, span: i128) -> i64 {
@@ -282,5 +312,54 @@ impl Envelope {
         // A line between two points that are off by `spread` each.
         let tilt = if held > 0 { (2 * spread * RATE_UNIT / held).min(RATE_UNKNOWN) } else { RATE_UNKNOWN };
         Line::rise(tilt, alone) + alone * alone / 1_000_000_000 / (2 * BEND_PER_S2)
+    }
+}
+
+/// Adds the pair right of all others to a lower convex hull (Andrew's monotone chain).
+fn turn_left(hull: &mut Vec<(i128, i128)>, (x, y): (i128, i128)) {
+    while let [.., (x0, y0), (x1, y1)] = hull[..] {
+        if product(x1 - x0, y - y0) > product(x - x0, y1 - y0) {
+            break;
+        }
+        hull.pop();
+    }
+    hull.push((x, y));
+}
+
+/// `a * b`, sooner for the numbers that occur.
+fn product(a: i128, b: i128) -> i128 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => i128::from(a) * i128::from(b),
+        _ => a * b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hull_that_is_carried_on_is_the_one_that_is_traced_anew() {
+        let mut state = 1u64;
+        let mut below = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % limit) as i64
+        };
+        let mut envelope = Envelope::new(10_000_000_000, 0, 1_000_000, 0);
+        let (mut now, mut corners, mut left_behind) = (0, 0, 0);
+        for _ in 0..20_000 {
+            now += below(40_000_000);
+            // One in twenty comes long after others; one in four is as quick as can be.
+            let device = if below(20) == 0 { (now - below(3_000_000_000)).max(0) } else { now };
+            let late = if below(4) == 0 { below(3) } else { below(900_000) };
+            envelope.learn(device, device + device / 20_000 + 1_000_000 + late);
+            envelope.trace_hull();
+            let mut anew = Vec::new();
+            envelope.bins.iter().for_each(|bin| turn_left(&mut anew, (bin.x, bin.y)));
+            assert_eq!(envelope.hull, anew);
+            corners = corners.max(anew.len());
+            left_behind = envelope.bins.front().map_or(0, |bin| bin.number);
+        }
+        assert!(corners > 8 && left_behind > 1000, "{corners} {left_behind}");
     }
 }

@@ -56,9 +56,24 @@ impl Counter {
 
     /// Device time of an unwrapped count: `floor(count * num / den)`.
     fn to_ns(self, count: i128) -> Option<i128> {
-        let ns = count.checked_mul(self.tick_num.into())?;
+        let ns = match i64::try_from(count) {
+            Ok(count) => i128::from(count) * i128::from(self.tick_num),
+            Err(_) => count.checked_mul(self.tick_num.into())?,
+        };
         // A division of 128 bits takes longer than all the rest.
-        Some(if self.tick_den == 1 { ns } else { ns.div_euclid(self.tick_den.into()) })
+        Some(match (self.tick_den, i64::try_from(ns)) {
+            (1, _) => ns,
+            (den, Ok(ns)) => ns.div_euclid(den).into(),
+            (den, Err(_)) => ns.div_euclid(den.into()),
+        })
+    }
+
+    /// The longest that a reading can seem to have been under way, more than the quickest, before ranges passed in
+    /// silence; None where a range is beyond 128 bits, which never passes.
+    fn silent_ns(self) -> Option<i128> {
+        // In ns times `tick_den`, in which a range is a whole number.
+        let range = self.range().checked_mul(self.tick_num.into())?;
+        Some((range - range / 8 - 1).div_euclid(self.tick_den.into()))
     }
 }
 
@@ -66,6 +81,8 @@ impl Counter {
 #[derive(Debug, Clone)]
 pub struct Unwrapper {
     counter: Counter,
+    /// As `Counter::silent_ns`.
+    silent_ns: Option<i128>,
     /// The last reading, unwrapped.
     last: Option<i128>,
     /// Arrival minus device time of the quickest readings, and the arrival it stands for.
@@ -83,7 +100,7 @@ impl Unwrapper {
     /// `OutOfRange`: `bits` outside 1 to 64, or a tick that is no positive length.
     pub fn new(counter: Counter) -> Result<Self, SyncError> {
         counter.check()?;
-        Ok(Self { counter, last: None, floor: None, highest_range: 0, first_range: 0 })
+        Ok(Self { counter, silent_ns: counter.silent_ns(), last: None, floor: None, highest_range: 0, first_range: 0 })
     }
 
     /// Device time in ns of one reading; `None` where it lies beyond int64, never another time instead.
@@ -119,19 +136,20 @@ impl Unwrapper {
         let nearest = last.checked_add(self.counter.signed(ticks.checked_sub(last)?))?;
         let (Some(arrival), Some((floor, _))) = (arrival_ns, self.floor) else { return Some(nearest) };
         let under_way = i128::from(arrival).checked_sub(self.counter.to_ns(nearest)?)?.checked_sub(floor)?;
-        // In ns times `tick_den`, in which a range is a whole number. One beyond 128 bits never passes in silence.
-        let Some(range_units) = range.checked_mul(self.counter.tick_num.into()) else { return Some(nearest) };
-        let reach = under_way.abs().checked_mul(self.counter.tick_den.into())?.checked_add(range_units / 8)?;
-        if reach < range_units {
+        let Some(silent_ns) = self.silent_ns else { return Some(nearest) };
+        if under_way.abs() <= silent_ns {
             return Some(nearest);
         }
+        let range_units = range.checked_mul(self.counter.tick_num.into())?;
+        let reach = under_way.abs().checked_mul(self.counter.tick_den.into())?.checked_add(range_units / 8)?;
         let ranges = reach.div_euclid(range_units) * under_way.signum();
         nearest.checked_add(ranges.checked_mul(range)?)
     }
 
     /// Keeps the least offset of arrivals; a slow device clock may lift it by 500 ppm, so that it does not grow stale.
     fn settle(&mut self, arrival: i64, offset: i128) {
-        let lifted = |(floor, since): (i128, i64)| floor + (i128::from(arrival) - i128::from(since)).max(0) / 2000;
+        let passed = |since: i64| if arrival > since { arrival.abs_diff(since) } else { 0 };
+        let lifted = |(floor, since): (i128, i64)| floor + i128::from(passed(since) / 2000);
         self.floor = Some((self.floor.map_or(offset, |floor| lifted(floor).min(offset)), arrival));
     }
 

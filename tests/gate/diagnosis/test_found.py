@@ -90,7 +90,7 @@ def test_the_place_and_the_size_of_a_step(at, size, sign):
     (one,) = found(rig({"left": step(at, sign * size)}))
     assert (one.kind, one.stream) == (Fault.STEP, "left")
     assert abs(one.began_tick - at) <= 1
-    assert abs(one.offset_ns - sign * size) < 60_000
+    assert abs(one.offset_ns - sign * size) <= 100_000  # the noise of a sample
     assert one.began_ns == pytest.approx(at * P, abs=3 * P)
 
 

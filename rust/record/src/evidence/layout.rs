@@ -87,8 +87,8 @@ mod tests {
         let mut columns = vec![Column::default(); 3];
         decode(&data, &mut columns).unwrap();
         decode(&data, &mut columns).unwrap();
-        assert_eq!(columns[0], Column::Each(vec![i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX, 0]));
-        assert_eq!(columns[2], Column::Each(vec![5, 4, i64::MIN, 5, 4, i64::MIN]));
+        assert_eq!(columns.remove(0).into_vec(), [i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX, 0]);
+        assert_eq!(columns.remove(1).into_vec(), [5, 4, i64::MIN, 5, 4, i64::MIN]);
     }
 
     #[test]
