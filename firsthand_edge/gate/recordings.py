@@ -48,6 +48,8 @@ def read_recording(
         raise RecordingUnreadable(_no_recording(path))
     if episode is not None:
         raise UsageError("--episode chooses among the episodes of a LeRobot data set; leave it out")
+    if path.is_fifo() or path.is_char_device():
+        raise RecordingUnreadable(f"{path} is a pipe or a device, and a recording is read more than once; name {KINDS}")
     try:
         with path.open("rb") as file:
             magic = file.read(len(BAG_MAGIC))

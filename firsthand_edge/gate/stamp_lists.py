@@ -111,7 +111,8 @@ class _Reading:
         self._unit = unit
         self._place = place
         self._numbers = _core.StampList(PLACES.get(unit))
-        self._headers: dict[str, None] = {}
+        self._headers: dict[str, int] = {}
+        """Lines above the first number, with where they came first."""
         self._doubtful: list[tuple[int, str]] = []
         self._mistakes = _Mistakes(place)
         self._repeated = 0
@@ -124,8 +125,10 @@ class _Reading:
         """The whole list. Raises as `read_stamps`."""
         self._look_at(self._numbers.finish)
         if not len(self._numbers):
-            # Dates and the like are a header above numbers; with no number below they are what the list consists of.
-            for number, field in self._doubtful:
+            # Dates and the like are a header above numbers; with no number below they are what the list consists of. So
+            # are words, but for the one line that names the column of a stream without samples.
+            words = [(number, _first_column(line)) for line, number in self._headers.items()]
+            for number, field in self._doubtful or words[1:]:
                 self._mistakes.add(number, field)
         self._mistakes.tell()
         unit = self._found_unit()
@@ -151,7 +154,7 @@ class _Reading:
             elif after_numbers or _is_mistaken(field):
                 self._mistakes.add(number, field)
             elif len(self._headers) < MOST_HEADERS:
-                self._headers[line] = None
+                self._headers.setdefault(line, number)
                 if field[:1].isdigit():
                     self._doubtful.append((number, field))
 

@@ -1,5 +1,7 @@
 """Anybody's MCAP as channels of stamps."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -252,3 +254,9 @@ def test_a_damaged_file_is_read_as_it_was_or_not_at_all(tmp_path, data):
     intact = read_recording(path)
     for name in ("/head", "/wrist"):
         assert found.channel(name).times_ns.tolist() == intact.channel(name).times_ns.tolist()
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RecordingUnreadable, match="is a pipe or a device"):
+        read_recording(tmp_path / "pipe")

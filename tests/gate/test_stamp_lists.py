@@ -201,6 +201,12 @@ def test_a_list_of_dates_alone_is_no_empty_list(text):
         parse(text)
 
 
+def test_a_list_of_words_alone_is_no_empty_list():
+    with pytest.raises(RecordingUnreadable, match=r"2 bad lines: line 3: 'left' is not a stamp; line 4: 'right'"):
+        parse_stamps(["timestamp", "", "left", "right"], place="x.csv")
+    assert parse_stamps(["timestamp"], place="x.csv").times_ns.size == 0
+
+
 @pytest.mark.parametrize("comment", ["# a", "; a", "// a", "% a"])
 def test_comments_are_skipped_anywhere(comment):
     assert len(times(f"{comment}\n{HEAD}{comment}\n{HEAD}{comment}\n")) == 4
