@@ -52,7 +52,7 @@ class Scene:
             _core.Stream(
                 name,
                 kind,
-                column(at, "time") if kind != "event" else int64([]),
+                column(at, "time"),
                 period_ns=period or None,
                 decimate=decimate,
                 phase=phase,

@@ -37,7 +37,7 @@ const STREAMS_MAX: usize = 63;
 pub struct MonitorStream {
     /// Its name, unlike all others.
     pub name: String,
-    /// How it is judged. Events are taken and ignored.
+    /// How it is judged. Events are kept for the figures at close, and no tick waits for them.
     pub kind: Kind,
     /// Nominal period in ns, needed for sampled and interpolated streams.
     pub period_ns: Option<i64>,
@@ -108,6 +108,8 @@ pub struct Monitor {
     config: MonitorConfig,
     /// One for each stream (None for events), then one for the edges where they are the reference.
     tracks: Vec<Option<Track>>,
+    /// What was received of each stream of events, where stamps are kept.
+    events: Vec<Received>,
     reference: usize,
     /// Ticks that are not final, in order.
     pending: VecDeque<i64>,
@@ -139,8 +141,9 @@ impl Monitor {
             tracks = tracks.into_iter().map(|track| track.map(Track::kept)).collect();
         }
         let offsets = vec![None; config.streams.len()];
+        let events = vec![Received::default(); config.streams.len()];
         let (pending, last, last_pulse, now_ns, late) = (VecDeque::new(), None, None, None, 0);
-        let monitor = Self { config, tracks, reference, pending, last, last_pulse, now_ns, offsets, late };
+        let monitor = Self { config, tracks, events, reference, pending, last, last_pulse, now_ns, offsets, late };
         monitor.figures()?; // what `measure` refuses whatever the samples, it refuses now
         Ok(monitor)
     }
@@ -156,14 +159,23 @@ impl Monitor {
     #[inline]
     pub fn push_indexed(&mut self, stream: usize, time_ns: i64, index: i64) {
         let by_index = self.is_by_index(stream);
-        let Some(Some(track)) = self.tracks.get_mut(stream) else { return };
         if time_ns == ABSENT {
             return;
         }
+        let Some(Some(track)) = self.tracks.get_mut(stream) else {
+            self.keep_event(stream, time_ns);
+            return;
+        };
         if !track.push(time_ns, index, by_index) {
             self.late += 1;
         } else if stream == self.reference {
             insert(&mut self.pending, time_ns);
+        }
+    }
+
+    fn keep_event(&mut self, stream: usize, time_ns: i64) {
+        if let Some(received) = self.events.get_mut(stream).filter(|_| self.config.keep) {
+            received.times.push(time_ns);
         }
     }
 
@@ -240,7 +252,8 @@ impl Monitor {
         let none = Received::default();
         let received = |at: usize| {
             let track = self.tracks.get(at).and_then(Option::as_ref);
-            track.and_then(|track| track.received.as_ref()).unwrap_or(&none)
+            let of_events = self.events.get(at).unwrap_or(&none);
+            track.map_or(of_events, |track| track.received.as_ref().unwrap_or(&none))
         };
         let streams: Vec<Stream> =
             self.config.streams.iter().enumerate().map(|(at, s)| batch_stream(s, received(at))).collect();

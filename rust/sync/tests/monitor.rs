@@ -117,7 +117,7 @@ fn check(seed: u64) -> Result<usize, SyncError> {
             period: s.period_ns,
             decimate: s.decimate,
             phase: Some(s.phase),
-            ..Stream::new(&s.name, s.kind, if s.kind == Kind::Event { &[] } else { times })
+            ..Stream::new(&s.name, s.kind, times)
         })
         .collect();
     let mut settings = Settings { period: Some(T), trim_max: config.trim_max_ns, ..Settings::new(&config.reference) };
