@@ -11,7 +11,7 @@ from firsthand_edge.gate.figures import DomainChange, Grade
 from firsthand_edge.gate.limits import Limits
 from firsthand_edge.gate.report import report, report_bytes
 from firsthand_edge.gate.stamp_lists import parse_stamps
-from firsthand_edge.model import Domain, Kind, StampPoint
+from firsthand_edge.model import ABSENT, Domain, Kind, StampPoint
 from firsthand_edge.spec.document import parse_spec
 from tests.gate.making import MS, figures, stream
 from tests.gate.recorded import SPEC, Camera, evidence
@@ -207,3 +207,51 @@ class TestK30FirstTrigger:
         assert (found.sync.trimmed_start, found.sync.trimmed_end) == (late_by, 0)
         said = [(w.stream, w.measured) for w in verdict.warnings if w.code == "trigger.first_missed"]
         assert said == [("cam1", late_by), ("cam2", late_by), ("cam3", late_by)]
+
+
+class TestK28SequenceOffset:
+    COLOUR = column([495_108_749_637, 495_175_183_360, 495_241_616_975, 495_308_050_837, 495_407_702_637])
+    COLOUR_SEQUENCE = column([14_800, 14_802, 14_804, 14_806, 14_809])
+    DISPARITY = column(
+        [494_817_001_587, 494_883_632_532, 494_983_573_518, 495_050_203_940, 495_116_839_211, 495_216_777_394]
+    )
+    DISPARITY_SEQUENCE = column([14_747, 14_749, 14_752, 14_754, 14_756, 14_759])
+    PERIOD = 33_333_333
+
+    def test_k28_pairs_further_apart_than_half_a_period_are_left_and_counted(self):
+        streams = [
+            _core.Stream("disparity", "triggered", self.DISPARITY),
+            _core.Stream("colour", "triggered", self.COLOUR),
+        ]
+        found = _core.measure(streams, reference="disparity", period_ns=self.PERIOD)
+        # 14756 and 14800 are one; 14759 lies 24.84 ms from 14804, the nearest, and has no partner.
+        assert found.offset_ns("colour").tolist() == [495_108_749_637 - 495_116_839_211, ABSENT]
+        row = found.streams["colour"]
+        assert (found.ticks, row.matched, row.missing, row.extra, row.trimmed) == (2, 1, 1, 1, 3)
+
+    @pytest.mark.parametrize(
+        ("times", "sequence", "lost"), [(COLOUR, COLOUR_SEQUENCE, 5), (DISPARITY, DISPARITY_SEQUENCE, 7)]
+    )
+    def test_k28_what_the_device_counted_and_did_not_deliver_is_lost_and_no_jump(self, times, sequence, lost):
+        scan = _core.scan_stamps(times, sequence=sequence, period_ns=self.PERIOD)
+        assert (scan.sequence_gaps, scan.jump_count) == (lost, 0)
+
+    @pytest.mark.parametrize("behind_ms", [300, 1000])
+    def test_k28_a_stream_that_comes_so_late_finds_its_partners_live(self, behind_ms):
+        disparity = [EPOCH + i * self.PERIOD for i in range(300) if i % 13]
+        colour = [EPOCH + i * self.PERIOD + 8 * MS for i in range(300)]
+        live = _core.Monitor(
+            [("disparity", "triggered", self.PERIOD, 1, 0), ("colour", "triggered", self.PERIOD, 1, 0)],
+            reference="disparity",
+            period_ns=self.PERIOD,
+            latency_ns=behind_ms * MS,
+            keep=False,
+        )
+        pushes = [(t, 0, t) for t in disparity] + [(t + behind_ms * MS - 8 * MS, 1, t) for t in colour]
+        ticks = []
+        for now, stream_at, time in sorted(pushes):
+            live.push(stream_at, time)
+            ticks += live.advance(now)
+        ticks += live.advance(2**63 - 1)
+        assert [(time, residual) for _, time, residual, _ in ticks] == [(time, 8 * MS) for time in disparity]
+        assert live.late == 0
