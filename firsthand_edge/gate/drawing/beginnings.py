@@ -1,14 +1,14 @@
-"""When it began: a flag above the rows for each reason that names a first tick, and a line down through them."""
+"""When it began: a flag above the rows for each reason that names a tick or a sample, and a line down through them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from firsthand_edge.gate.drawing.take import LABEL, PLOT, Block
-from firsthand_edge.gate.drawing.words import text, width
+from firsthand_edge.gate.drawing.words import shortened, text, width
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from firsthand_edge.gate.drawing.take import Take
 
@@ -25,14 +25,26 @@ def began_ticks(reason: Mapping[str, Any]) -> list[int]:
     return list(dict.fromkeys(began)) or ([] if first is None else [first])
 
 
-def _flags(take: Take) -> dict[int, tuple[int, list[str]]]:
-    """Per tick at which something began: its time, and what began, in the order of the report."""
-    flags: dict[int, tuple[int, list[str]]] = {}
+def _places(take: Take, reason: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """Time and place in words of each beginning. A stream that is judged against itself has no ticks, but samples."""
+    ticks = began_ticks(reason)
+    for tick in ticks:
+        time = take.time_of(tick)
+        if time is not None:
+            yield time, f"tick {tick}"
+    sample, stream = reason.get("first_sample"), reason.get("stream")
+    if not ticks and sample is not None and stream is not None:
+        time = take.time_of_sample(stream, sample)
+        if time is not None:
+            yield time, f"sample {sample} of {shortened(stream)}"
+
+
+def _flags(take: Take) -> dict[tuple[int, str], list[str]]:
+    """What began at each time and place, in the order of the report."""
+    flags: dict[tuple[int, str], list[str]] = {}
     for reason in take.report["reasons"]:
-        for tick in began_ticks(reason):
-            time = take.time_of(tick)
-            if time is not None:
-                flags.setdefault(tick, (time, []))[1].append(reason["code"])
+        for place in _places(take, reason):
+            flags.setdefault(place, []).append(reason["code"])
     return flags
 
 
@@ -40,9 +52,9 @@ def beginnings(take: Take) -> Block:
     """The flags, set below one another where they would overlap; what finds no room keeps its line."""
     ends: list[float] = []
     parts = []
-    for tick, (time, codes) in sorted(_flags(take).items()):
+    for (time, place), codes in sorted(_flags(take).items()):
         x = take.scale.x(time)
-        words = f"{', '.join(dict.fromkeys(codes))} from tick {tick}"
+        words = f"{', '.join(dict.fromkeys(codes))} from {place}"
         long = width(words, 11)
         right = x + 8 + long < LABEL + PLOT + 120
         begin, end = (x, x + 8 + long) if right else (x - 8 - long, x)
@@ -62,5 +74,5 @@ def beginnings(take: Take) -> Block:
 
 def lines(take: Take, top: int, bottom: int) -> str:
     """The lines through everything that has a time."""
-    places = dict.fromkeys(round(take.scale.x(time), 1) for time, _ in _flags(take).values())
+    places = dict.fromkeys(round(take.scale.x(time), 1) for time, _ in _flags(take))
     return "".join(f'<line class="begin" x1="{x}" y1="{top}" x2="{x}" y2="{bottom}"/>' for x in places)

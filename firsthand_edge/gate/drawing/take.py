@@ -99,6 +99,13 @@ class Take:
         place = int(np.searchsorted(sync.tick, tick))
         return int(sync.reference_ns[place]) if place < sync.tick.size else None
 
+    def time_of_sample(self, stream: str, sample: int) -> int | None:
+        """When a sample was; of one whose time is not known, the last before it; None of a stream without samples."""
+        times_ns, _ = self.figures.columns.get(stream, (None, None))
+        if times_ns is None or times_ns.size == 0:
+            return None
+        return int(times_ns[min(sample, times_ns.size - 1)])
+
     def expected_ns(self, facts: Facts) -> tuple[Int64, npt.NDArray[np.bool_]]:
         """The ticks at which a stream that is not the reference is expected, and at which of them it has no match."""
         sync = self.matched

@@ -187,3 +187,13 @@ def test_disagreements_of_many_ceilings_are_drawn():
 def test_names_of_anything_leave_the_document_whole():
     names = ["head", "<&>\"'", "\x00\x1b\ufffe", "x" * 300]
     assert drawn(panel(*(stream(name, ticks(60)) for name in names))) is not None
+
+
+def test_what_a_stream_says_against_itself_has_its_place_on_the_axis():
+    times = ticks(601)
+    times[300:] -= 600 * MS
+    svg = drawn(panel(stream("head", ticks(601)), stream("wrist", times)))
+    (reason,) = [words for words in texts(svg) if "stamp.backwards" in words and "from" in words]
+    assert reason == "stamp.backwards from sample 300 of wrist"
+    lines = [line.get("x1") for line in svg.iter("line") if line.get("class") == "begin"]
+    assert f"{LABEL + PLOT * (300 * 16_666_667 - 600 * MS) / (600 * 16_666_667):.1f}" in lines
