@@ -164,7 +164,10 @@ class Captured:
             self._phase, self._why = Phase.READY, ""
             self._log.info("ready")
         elif time.monotonic() - self._warming_since > float(self._loaded.file.rig.settle_limit_s):
-            self._why = f"the clocks of {', '.join(sorted(unsettled))} do not settle; see whether these devices deliver"
+            self._why = (
+                f"the clocks of {', '.join(sorted(unsettled))} do not settle; see whether these devices deliver, and "
+                "whether min_delay_bound_us and a tick of their counter are less than 500 us together"
+            )
 
     def _warm(self) -> None:
         """Starts the preview; a device that cannot be armed makes the rig unfit until it can."""

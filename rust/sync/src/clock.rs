@@ -6,6 +6,8 @@
 //!
 //! What holds of mapped times:
 //! - With an arrival, `rig_ns <= arrival_ns - min_delay_ns`: the line lies at or below every pair it was made of.
+//! - A counter says when its tick began, so the truth is up to a tick later: the uncertainty has one tick less a
+//!   nanosecond in it, and what a reading is late by within it is no delay and no step.
 //! - Within a segment, readings with rising device times map to rising times as far as the line stands; when it is
 //!   made anew it may fall (a quicker pair came) or rise (the window left a pair behind). Each change lies within the
 //!   uncertainty stated for the reading before, as far as that uncertainty is honest.
@@ -148,6 +150,8 @@ impl Suspicion {
 #[derive(Debug, Clone)]
 pub struct ClockMap {
     config: ClockConfig,
+    /// What a reading may be later than its tick began.
+    within_tick_ns: i64,
     unwrapper: Unwrapper,
     envelope: Option<Envelope>,
     suspicion: Option<Suspicion>,
@@ -175,7 +179,8 @@ impl ClockMap {
             return refuse("window_ns", config.window_ns, "from 1 ms to 1 h");
         }
         let unwrapper = Unwrapper::new(config.counter)?;
-        Ok(Self { config, unwrapper, envelope: None, suspicion: None, splits: 0, future: 0 })
+        let within_tick_ns = config.counter.within_tick_ns();
+        Ok(Self { config, within_tick_ns, unwrapper, envelope: None, suspicion: None, splits: 0, future: 0 })
     }
 
     /// Maps one reading, in order of receipt. Without an arrival it is mapped with what is known and teaches nothing;
@@ -202,7 +207,7 @@ impl ClockMap {
     #[must_use]
     pub fn settled(&self) -> bool {
         if self.config.identity {
-            return self.config.min_delay_bound_ns <= SETTLED_WITHIN_NS;
+            return self.stated_ns() <= SETTLED_WITHIN_NS;
         }
         self.envelope.as_ref().is_some_and(|envelope| {
             envelope.span_ns() >= SETTLED_SPAN_NS && self.uncertainty_ns(envelope) <= SETTLED_WITHIN_NS
@@ -248,7 +253,7 @@ impl ClockMap {
         };
         let height = i128::from(arrival_ns) - envelope.at(device_ns);
         let ahead = envelope.ahead(device_ns).max(0);
-        let begins = if Self::stepped(envelope, height, ahead) {
+        let begins = if self.stepped(envelope, height, ahead) {
             Some(Envelope::new(window_ns, device_ns, arrival_ns, envelope.rate()))
         } else {
             self.stepped_back(device_ns, arrival_ns, height)
@@ -270,17 +275,19 @@ impl ClockMap {
     }
 
     /// A step that one reading proves: arrived before it can have been taken, or later than anything is delayed.
-    fn stepped(envelope: &Envelope, height: i128, ahead: i128) -> bool {
+    fn stepped(&self, envelope: &Envelope, height: i128, ahead: i128) -> bool {
         // The rate may be off by 500 ppm at worst, over the time since the newest pair.
         let drift = one_in(2000, ahead);
         let early = envelope.uncertainty_ns().max(FORWARD_STEP_NS);
-        height < -(i128::from(early) + drift) || height > i128::from(DELAY_MAX_NS) + drift
+        height < -(i128::from(early) + i128::from(self.within_tick_ns) + drift)
+            || height > i128::from(DELAY_MAX_NS) + drift
     }
 
     /// A step back that looks like a delay, once enough readings in a row agree on it: the segment that they make.
     fn stepped_back(&mut self, device_ns: i64, arrival_ns: i64, height: i128) -> Option<Envelope> {
         let envelope = self.envelope.as_ref()?;
-        let least = || BACK_STEP_NS.max(2 * i128::from(envelope.uncertainty_ns()));
+        let unsure = || i128::from(envelope.uncertainty_ns()) + i128::from(self.within_tick_ns);
+        let least = || BACK_STEP_NS.max(2 * unsure());
         // Once a step is suspected, the spread that it makes itself must not excuse it.
         let least = self.suspicion.as_ref().map_or_else(least, |suspicion| suspicion.least);
         if height < least {
@@ -323,7 +330,7 @@ impl ClockMap {
 
     fn map(&self, device_ns: i64) -> (i64, i64) {
         if self.config.identity {
-            return (device_ns, self.config.min_delay_bound_ns);
+            return (device_ns, self.stated_ns().min(UNBOUNDED_NS));
         }
         let Some(envelope) = &self.envelope else { return (device_ns, UNBOUNDED_NS) };
         let rig_ns = envelope.at(device_ns) - i128::from(self.config.min_delay_ns);
@@ -333,10 +340,15 @@ impl ClockMap {
         (rig_ns, self.uncertainty_ns(envelope).saturating_add(ahead).min(UNBOUNDED_NS))
     }
 
-    /// The bound of the minimum delay, what the line may be off by, and a step back as long as it is suspected.
+    /// What no pair can tell: the bound of the minimum delay, and a tick.
+    fn stated_ns(&self) -> i64 {
+        self.config.min_delay_bound_ns.saturating_add(self.within_tick_ns)
+    }
+
+    /// What is stated, what the line may be off by, and a step back as long as it is suspected.
     fn uncertainty_ns(&self, envelope: &Envelope) -> i64 {
         let step = self.suspicion.as_ref().map_or(0, Suspicion::covered_ns);
-        envelope.uncertainty_ns().saturating_add(self.config.min_delay_bound_ns).saturating_add(step)
+        envelope.uncertainty_ns().saturating_add(self.stated_ns()).saturating_add(step)
     }
 }
 

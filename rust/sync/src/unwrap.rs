@@ -54,6 +54,12 @@ impl Counter {
         if low >= self.range() / 2 { low - self.range() } else { low }
     }
 
+    /// What an instant may lie after the device time of its reading: a tick, less the nanosecond at which the next begins.
+    pub(crate) fn within_tick_ns(self) -> i64 {
+        let (whole, part) = ((self.tick_num - 1) / self.tick_den, (self.tick_num - 1) % self.tick_den);
+        whole + i64::from(part != 0)
+    }
+
     /// Device time of an unwrapped count: `floor(count * num / den)`.
     fn to_ns(self, count: i128) -> Option<i128> {
         let ns = match i64::try_from(count) {

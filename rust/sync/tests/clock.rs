@@ -332,3 +332,26 @@ fn a_config_that_no_device_can_have_is_refused() {
         assert!(ClockMap::new(bad).is_err(), "{bad:?}");
     }
 }
+
+/// A counter says when its tick began. The truth lies up to a tick later, and what that makes of delays is no step.
+#[test]
+fn a_coarse_counter_is_uncertain_by_its_tick_and_steps_nowhere() {
+    for (tick_num, tick_den) in [(1_000_000, 1), (100_000, 1), (16_000, 1), (390_625, 10), (80, 3)] {
+        for ppm in [-100, 100] {
+            let counter = Counter { bits: 32, tick_num, tick_den };
+            let mut map =
+                ClockMap::new(ClockConfig { counter, min_delay_ns: 1_200_000, ..ClockConfig::default() }).unwrap();
+            let (mut outside, mut noise) = (0, 1_u64);
+            for i in 0..20_000_i64 {
+                let truth = 1_000_000_000_000 + i * 4_166_667;
+                let device = truth + truth / 1_000_000 * ppm;
+                let ticks = i64::try_from(i128::from(device) * i128::from(tick_den) / i128::from(tick_num)).unwrap();
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let late = (noise >> 44).min(noise.rotate_left(20) >> 44) as i64;
+                let mapped = map.push(ticks, Some(truth + 1_200_000 + late));
+                outside += u32::from((mapped.rig_ns - truth).abs() > mapped.uncertainty_ns);
+            }
+            assert_eq!((map.splits(), outside), (0, 0), "ticks of {tick_num}/{tick_den} ns, {ppm} ppm");
+        }
+    }
+}
