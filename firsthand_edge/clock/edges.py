@@ -18,7 +18,7 @@ from firsthand_edge.model import ABSENT, StampPoint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["EdgeCheck", "after_edge", "check"]
+__all__ = ["COMPARED_MIN", "EdgeCheck", "after_edge", "check"]
 
 Int64: TypeAlias = npt.NDArray[np.int64]
 
@@ -122,9 +122,9 @@ def check(
     spread = _quantile(np.abs(late[compared] - median), 999, 1000) + _quantile(edge_uncertainty_ns[compared], 1, 2)
     beyond = np.count_nonzero(np.abs(late[compared]) > (stated_ns + edge_uncertainty_ns)[compared])
     contradicted = calibrated and int(beyond) * CONTRADICTED_ONE_IN > count
-    # The minimum delay is a constant, so where it is known best it is known for every other reading of the map.
+    # The minimum delay is a constant, so where it is known best it is known for the readings that no edge measures.
     best = int((measured + stated_ns)[compared].min())
-    off_by: Int64 = np.minimum(measured, stated_ns + best)
+    off_by: Int64 = np.where(compared, measured, np.minimum(measured, stated_ns + best))
     if calibrated and not contradicted:
         off_by = np.minimum(off_by, stated_ns)
     return EdgeCheck(pairs, refused, count, median, spread, unpaired, contradicted), np.where(known, off_by, stated_ns)

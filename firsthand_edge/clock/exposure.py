@@ -12,7 +12,7 @@ from firsthand_edge.model import StampPoint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["mid_exposure"]
+__all__ = ["mid_exposure", "still_exposed"]
 
 Int64: TypeAlias = npt.NDArray[np.int64]
 
@@ -30,7 +30,7 @@ def mid_exposure(times_ns: Int64, exposure_ns: Int64, point: StampPoint, offset_
     """Times of the middle of exposure: `t = t_point + k * exposure + offset`, k = +1/2, 0 or -1/2 (sync.md section 1).
 
     Half an exposure is `exposure // 2`, floored, so an odd exposure gives the same nanosecond on every machine. An
-    absent or negative exposure counts as none.
+    absent or negative exposure counts as none. Sums end where int64 does, as in the recorder.
 
     Args:
         times_ns: (n,) int64, instants that the device stamped, in any one timebase.
@@ -50,8 +50,24 @@ def mid_exposure(times_ns: Int64, exposure_ns: Int64, point: StampPoint, offset_
         )
     halves = HALVES[point]
     if halves == 0:
-        shifted: Int64 = times_ns + np.int64(offset_ns)
-        return shifted
+        return _shifted(times_ns, np.int64(offset_ns))
     half = np.maximum(exposure_ns, 0) // 2
-    middle: Int64 = times_ns + halves * half + np.int64(offset_ns)
-    return middle
+    return _shifted(_shifted(times_ns, halves * half), np.int64(offset_ns))
+
+
+def still_exposed(exposure_ns: Int64, point: StampPoint) -> Int64:
+    """How long the exposure goes on after the stamped instant: no picture is sent before. (n,) int64, at least 0."""
+    exposed = np.maximum(exposure_ns, 0)
+    after: Int64 = {StampPoint.START: exposed, StampPoint.MIDDLE: exposed - exposed // 2}.get(point, 0 * exposed)
+    return after
+
+
+def _shifted(times_ns: Int64, by_ns: Int64 | np.int64) -> Int64:
+    """Their sum; one beyond int64 is the end that it passed."""
+    with np.errstate(over="ignore"):
+        sums: Int64 = times_ns + by_ns
+    passed = (sums < times_ns) != (by_ns < 0)
+    if passed.any():
+        ends = np.iinfo(np.int64)
+        sums = np.where(passed, np.where(times_ns > 0, ends.max, ends.min), sums)
+    return sums

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from firsthand_edge import _core
-from firsthand_edge.clock.edges import after_edge, check
+from firsthand_edge.clock.edges import COMPARED_MIN, after_edge, check
+from firsthand_edge.clock.exposure import still_exposed
 from firsthand_edge.gate.figures import every
 from firsthand_edge.model import ABSENT
 
@@ -32,6 +33,8 @@ __all__ = ["Mapped", "map_device"]
 
 WARMUP: Final = 1
 """`warmup` of rows that were received outside of the take."""
+UNBOUNDED_NS: Final = 1 << 60
+"""The largest uncertainty that the core takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +45,8 @@ class Mapped:
     clock_ns: Int64
     """Rig time of the stamped instant, before mid-exposure, by arrivals: as recorded."""
     uncertainty_ns: Int64
-    """As the map states it; as the trigger edges measure it, where they do."""
+    """As the map states it, and what exposures add to it (`_exposures_vary_by`); as the trigger edges measure it, where
+    they do."""
     wraps: int
     splits: int
     edge_check: EdgeCheck | None = None
@@ -64,8 +68,11 @@ def map_device(device: DeviceInfo, evidence: Evidence) -> dict[str, Mapped]:
     times: tuple[Int64, ...] = ()
     wraps = splits = 0
     checks: list[EdgeCheck] = []
+    varies_ns = 0 if device.identity_map else _exposures_vary_by(streams, samples)
     for chosen in incarnations:
         mapped, off_by, checked = _map(device, rows, chosen, pulses)
+        if varies_ns and (checked is None or checked.compared < COMPARED_MIN):
+            off_by = np.where(off_by == ABSENT, ABSENT, np.minimum(off_by + varies_ns, UNBOUNDED_NS))
         found = (mapped.device_ns, mapped.rig_ns, off_by)
         if isinstance(chosen, slice):  # all rows
             times = found
@@ -86,6 +93,20 @@ def map_device(device: DeviceInfo, evidence: Evidence) -> dict[str, Mapped]:
         end = own.stop
         out[stream.name] = Mapped(device_ns[own], clock_ns[own], uncertainty[own], wraps, splits, longest)
     return out
+
+
+def _exposures_vary_by(streams: Sequence[StreamInfo], samples: Mapping[str, Columns]) -> int:
+    """By how much the least delay of a device's pictures may change, ns, because they are sent when they are exposed.
+
+    `min_delay` counts from the stamped instant and holds for one length of exposure.
+    """
+    varies_ns = 0
+    for stream in streams:
+        exposure = samples[stream.name]["exposure_ns"]
+        rest = still_exposed(exposure[exposure > 0], stream.stamp_point)
+        if rest.size:
+            varies_ns = max(varies_ns, int(rest.max()) - int(rest.min()))
+    return min(varies_ns, UNBOUNDED_NS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,14 @@ def test_an_absent_exposure_counts_as_none():
     assert mid_exposure(TIMES, exposure, StampPoint.END, 0).tolist() == TIMES.tolist()
 
 
+def test_sums_end_where_int64_does():
+    most = 2**63 - 1
+    times = np.array([most - 3, 5, -most + 2], dtype=np.int64)
+    assert mid_exposure(times, np.array([8, 8, 0], dtype=np.int64), StampPoint.START, 0).tolist() == [most, 9, 2 - most]
+    assert mid_exposure(times, np.array([0, 0, 8], dtype=np.int64), StampPoint.END, 0).tolist()[2] == ABSENT
+    assert mid_exposure(times, EXPOSURE[:1], StampPoint.MIDDLE, most).tolist() == [most, most, 2]
+
+
 def test_the_stamps_are_left_as_they_are():
     before = TIMES.copy()
     mid_exposure(TIMES, EXPOSURE, StampPoint.START, 7)

@@ -68,6 +68,8 @@ class Camera:
     trigger_index: bool = False
     trigger_delay_ns: int | None = None
     """From the edge to the start of exposure, where its times are to be held against the edges."""
+    sends_when_exposed: bool = False
+    """Delays count from the end of an exposure, and with its 4 ms of warm-up `min_delay_ns` is right."""
     late_ns: int = 0
     """How much longer it is under way at least than its minimum delay says."""
     miscounts_from: int | None = None
@@ -124,7 +126,11 @@ class Camera:
         arrival = truth + exposure + self.min_delay_ns + random.integers(0, self.jitter_ns, pulse.size)
         arrival[::7] = truth[::7] + exposure[::7] + self.min_delay_ns  # the lower envelope is met often
         arrival += self.late_ns
-        arrival -= exposure  # one-sided delay counts from the stamped instant on
+        # One-sided delay counts from the stamped instant on.
+        arrival -= exposure
+        if self.sends_when_exposed:
+            share = {"start": 2, "middle": 1}.get(self.point.value, 0)
+            arrival += (exposure - 4 * MS) * share // 2
         arrival = np.maximum.accumulate(arrival)
         domain = np.full(pulse.size, int(Domain.DEVICE), dtype=np.int64)
         if self.domains is not None:
@@ -176,6 +182,8 @@ def mapped_live(device, streams):
                 identity=device.identity_map,
             )
         rig, _ = maps[incarnation].push(int(rows["device_ticks"][i]), int(rows["arrival_ns"][i]))
+        if rig == ABSENT:
+            continue
         half = int(rows["exposure_ns"][i]) // 2
         out[name][i] = rig + {"start": half, "end": -half, "readout_start": -half}.get(points[name], 0)
     return out

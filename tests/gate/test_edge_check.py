@@ -18,7 +18,7 @@ from firsthand_edge.model import StampPoint
 from firsthand_edge.record.plan import recorder_plan
 from firsthand_edge.spec.document import parse_spec
 from firsthand_edge.testing.simulated_time import SimulatedRig, record_simulated
-from tests.gate.recorded import BEGIN, MS, SPEC, Camera, P, evidence
+from tests.gate.recorded import BEGIN, MS, SPEC, WARMUP, Camera, P, evidence
 from tests.sensors.rigs import camera
 
 EDGES = BEGIN + P * np.arange(240, dtype=np.int64) - 5 * MS
@@ -78,6 +78,31 @@ def test_a_minimum_delay_that_is_wrong_is_found_out_without_a_count_of_pulses():
     assert (check.pairs, check.unpaired, check.contradicted) == (0, 240, True)
     (reason,) = unverified(found, Limits())
     assert "no trigger edge lies where its stated minimum delay puts 240 of its exposures" in reason.sentence
+
+
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize("point", [StampPoint.START, StampPoint.MIDDLE])
+def test_exposures_that_hold_arrivals_up_are_in_what_times_may_be_off_by(point, checked):
+    """From 4 to 8 ms in 20 s, begun at one time after each edge: pictures arrive the later the longer they expose."""
+    grows = np.arange(1200) * 4 * MS // 1200
+    before = np.zeros(WARMUP, dtype=np.int64)
+    head = Camera(
+        "head",
+        count=1200,
+        point=point,
+        sends_when_exposed=True,
+        exposure_ns=4 * MS + grows,
+        skew_ns=np.concatenate((before, grows // 2)),
+        jitter_ns=MS // 2,
+        trigger_index=True,
+        trigger_delay_ns=3 * MS if checked else None,
+    )
+    edges = BEGIN + P * np.arange(1200, dtype=np.int64) - 5 * MS
+    found = figures_of(evidence(head, edges=edges), CONTRACT, Limits()).stream("head")
+    times = evidence(head, edges=edges).samples["head"]["rig_ns"][WARMUP:]
+    error = np.abs(times - (edges + 5 * MS + grows // 2))
+    assert error[-1] > MS  # the map by arrivals is wrong
+    assert found.uncertainty_ns >= error.max()
 
 
 def test_a_device_that_was_never_calibrated_learns_its_delay():
