@@ -212,8 +212,13 @@ class _Reading:
         def kept(column: Int64) -> Int64:
             return column[taken][own]
 
+        times = self._times(kept(mapped.clock_ns), kept(rows["exposure_ns"]), kept(rows["rig_ns"]), ours)
+        placed = times != ABSENT
+        if not every(placed):
+            self._note_beyond(placed, ours)
+            ours[own] = placed
+            own, times = _rows(ours), times[placed]
         exposure_ns, incarnation = kept(rows["exposure_ns"]), kept(rows["incarnation"])
-        times = self._times(kept(mapped.clock_ns), exposure_ns, kept(rows["rig_ns"]), ours)
         device_ns, uncertainty = kept(mapped.device_ns), kept(mapped.uncertainty_ns)
         incarnations = _numbers(incarnation)
         period_ns = self._period()
@@ -258,6 +263,16 @@ class _Reading:
             exposure_ns=exposure_ns if (exposure_ns > 0).any() else None,
         )
 
+    def _note_beyond(self, placed: npt.NDArray[np.bool_], ours: npt.NDArray[np.bool_]) -> None:
+        """Says which of `ours` have no time, though the device stamped them: the core knows none beyond int64."""
+        counter = self.device.counter
+        first = int(np.flatnonzero(ours)[int((~placed).argmax())])
+        self.notes.append(
+            f"{self.info.name}: {int((~placed).sum())} of {placed.size} samples, the first sample {first}, have no "
+            f"time: their counter stands beyond 292 years of ns at {counter.tick_num}/{counter.tick_den} ns a tick; "
+            "state the tick that the device counts"
+        )
+
     def _domain_change(self, domain: Int64) -> DomainChange | None:
         """The first sample that another clock stamped than the device declares."""
         declared = self.device.domain
@@ -274,6 +289,8 @@ class _Reading:
         # shown.
         known = StampPoint.MIDDLE if point is StampPoint.UNKNOWN else point
         times = mid_exposure(clock_ns, exposure_ns, known, self.info.offset_ns)
+        if not every(clock_ns != ABSENT):
+            times = np.where(clock_ns == ABSENT, ABSENT, times)
         if every(times == recorded):
             return recorded
         differs = np.flatnonzero(times != recorded)

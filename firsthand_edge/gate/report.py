@@ -61,7 +61,7 @@ def report(
         "reasons": [reason.to_json() for reason in verdict.reasons],
         "warnings": [warning.to_json() for warning in verdict.warnings],
         "not_judged": list(verdict.not_judged),
-        "notes": [*figures.notes, *_unstamped(figures)],
+        "notes": [*figures.notes, *_unstamped(figures), *_stepped(figures)],
         **({} if figures.outcome is None else {"outcome": figures.outcome}),
         **(bound or {}),
     }
@@ -73,6 +73,16 @@ def _unstamped(figures: Figures) -> Iterator[str]:
         if facts.unstamped:
             without = count(facts.unstamped, "sample carries", "samples carry")
             yield f"{facts.name}: {without} no stamp and cannot be judged; {facts.samples} do."
+
+
+def _stepped(figures: Figures) -> Iterator[str]:
+    """A sentence for each device whose clock stepped: its map began anew, so that residuals need not show it."""
+    devices = {facts.device or facts.name: facts.splits for facts in figures.streams if facts.splits}
+    for device, splits in devices.items():
+        yield (
+            f"{device}: its clock stepped {count(splits, 'time')}, warm-up included; its map began anew there and "
+            "bends nothing. See what set the clock."
+        )
 
 
 def report_bytes(document: Mapping[str, Any]) -> bytes:

@@ -11,6 +11,7 @@ from firsthand_edge.gate.episode import figures_of
 from firsthand_edge.gate.evidence import Evidence
 from firsthand_edge.gate.figures import Grade
 from firsthand_edge.gate.limits import Limits
+from firsthand_edge.gate.report import report
 from firsthand_edge.model import Domain, StampPoint
 from firsthand_edge.spec.document import parse_spec
 from tests.gate.recorded import BEGIN, MS, SPEC, WARMUP, Camera, P, evidence, raw
@@ -44,6 +45,27 @@ def test_a_counter_that_wraps_in_the_take_is_a_note_and_no_fault():
     found, verdict = judged(Camera("head", start_ticks=2**32 - 1_000_000), WRIST)
     assert verdict.accepted, verdict.reasons
     assert found.stream("head").wraps == 1
+
+
+@pytest.mark.parametrize("left", [0, 1, 60])
+def test_a_counter_beyond_int64_nanoseconds_is_said_to_be_and_blames_nobody(left):
+    # 64 bits of a microsecond: from 292 years on there is no time for it.
+    found, verdict = judged(HEAD, Camera("wrist", bits=64, start_ticks=2**63 // 1000 + 1 - left * 16_666))
+    assert found.stream("wrist").samples == left
+    (note,) = [note for note in found.notes if note.startswith("wrist:")]
+    assert f"{120 - left} of 120 samples, the first sample {left}, have no time" in note
+    assert found.sync is None or found.sync.streams["wrist"].samples == left
+    assert verdict.accepted == (left == 60), verdict.reasons  # what is lacking of its last second is trimmed
+
+
+def test_a_step_of_the_device_clock_that_its_map_absorbs_is_said():
+    """Too small for `stamp.jump`, and no residual shows it, because a step splits the map (sync.md section 1)."""
+    stepped = Camera("wrist", seed=2, step_at=60, step_ns=5 * MS, jitter_ns=MS)
+    found, verdict = judged(HEAD, stepped)
+    assert verdict.accepted, verdict.reasons
+    (note,) = report(found, verdict, Limits())["notes"]
+    assert note.startswith("wrist_device: its clock stepped 1 time,")
+    assert report(*judged(HEAD, WRIST), Limits())["notes"] == []
 
 
 def test_exposures_differ_and_middles_agree():
