@@ -46,7 +46,7 @@ def diagnose(
         mine = list(_of_one(figures, sync, departure, ceiling_ns))
         found += mine
         if not mine:
-            unknown.append(_unknown(departure, ceiling_ns))
+            unknown += _unknown(departure, ceiling_ns)
     return tuple(found), "; ".join([*(one.sentence for one in found), *unknown])
 
 
@@ -59,10 +59,12 @@ def diagnoses(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(seen.values())
 
 
-def _unknown(departure: Departure, ceiling_ns: int) -> str:
+def _unknown(departure: Departure, ceiling_ns: int) -> Iterator[str]:
     far = np.flatnonzero(2 * np.abs(departure.offset_ns) > ceiling_ns)
+    if not far.size:
+        return  # it departed from a middle that others had pulled aside, and agrees with those that are left
     worst = int(np.abs(departure.offset_ns).max())
-    return (
+    yield (
         f"{departure.stream} is up to {ms(worst)} off {departure.rest} at {count(int(far.size), 'tick')}, the first "
         f"tick {int(departure.tick[far[0]])}; what lies behind it is not known"
     )

@@ -92,7 +92,8 @@ def _slips(offset_ns: Int64, period_ns: int) -> tuple[tuple[Jump, ...], Int64]:
     slipped = before + np.concatenate(([0], np.cumsum(whole)))
     straight: Int64 = offset_ns - period_ns * slipped
     if not by_index:
-        return (), straight
+        # Where neighbours are an eighth of a period apart as a rule, two that are further apart jitter, not drift.
+        return (), straight if 8 * middle(np.abs(change)) < period_ns else offset_ns
     places = np.flatnonzero(whole)
     jumps = ([Jump(0, before)] if before else []) + [Jump(int(at) + 1, int(whole[at])) for at in places]
     return tuple(jumps[:MOST_STEPS]), straight
@@ -154,9 +155,9 @@ def _one_step(values: Int64, least_ns: int) -> tuple[tuple[Jump, ...], Int64]:
         return (), values
     level = values.copy()
     level[place:] -= size
-    # A median of n values is known to 1.25 standard deviations by the root of n, of which 3.3 are 90 of 100 values
-    # of normal noise. The difference of two must be five times as large.
-    if 7 * size * size * fewest < 25 * spread(level) ** 2:
+    # A median of n values of even noise, the widest, is known to half the width by the root of n: 0.56 of what 90 of
+    # 100 values lie apart. The difference of two must be five times as large, because its place was chosen.
+    if size * size * fewest < 8 * spread(level) ** 2:
         return (), values
     for side in sides:
         half = side.size // 2

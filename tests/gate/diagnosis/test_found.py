@@ -287,3 +287,26 @@ def test_what_is_within_the_ceiling_departs_from_nothing():
         taken = clean(seed)
         series_ns = taken.sync.residual_ns
         assert diagnose(taken, taken.sync, ceiling_ns=CEILING, series_ns=series_ns) == ((), "")
+
+
+def test_who_departs_only_from_a_middle_that_others_pulled_aside_is_not_accused():
+    """At tick 100 two streams pull the middle 1.05 ms from the head; without them, and without one that is wild at tick
+    200, the head agrees with what is left.
+    """
+    at = {"left": {100: 0.5}, "chest": {100: 1.05, 200: 5}, "right": {100: 2.2}, "depth": {100: 2.3}}
+    streams = [stream("head", ticks(N))]
+    for name, moved in at.items():
+        times = ticks(N)
+        for tick, by_ms in moved.items():
+            times[tick] += int(by_ms * MS)
+        streams.append(stream(name, times))
+    taken = figures(*streams)
+    (reason,) = [one for one in apply(taken, Limits()).reasons if one.code == "sync.ceiling"]
+    assert "head is up to" not in reason.cause
+    assert "chest is up to" in reason.cause
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_jitter_of_most_of_a_period_is_jitter_and_steps_nowhere(seed):
+    """Neighbours three quarters of a period apart look like a drift that went on at the other side of a period."""
+    assert kinds(rig({"left": jitter(P * 38 // 100, seed)}, n=2000, seed=seed)) == [("left", Fault.JITTER)]
