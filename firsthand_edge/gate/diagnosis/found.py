@@ -87,9 +87,11 @@ def _of_one(figures: Figures, sync: _core.Figures, departure: Departure, ceiling
         )
     if pieces.drift_from is not None:
         yield _drifted(departure, pieces)
-    if 2 * abs(pieces.constant_ns) > ceiling_ns:
-        yield _constant(departure, pieces.constant_ns, exposure_ns)
     wide = spread(pieces.rest_ns)
+    # A middle of n values is known to half of what they lie apart, by the root of n; five times that is no chance.
+    is_sure = pieces.constant_ns**2 * pieces.rest_ns.size >= 8 * wide**2
+    if 2 * abs(pieces.constant_ns) > ceiling_ns and is_sure:
+        yield _constant(departure, pieces.constant_ns, exposure_ns)
     if 2 * wide > ceiling_ns:
         yield _jitter(figures, departure, pieces.rest_ns, wide)
 

@@ -310,3 +310,9 @@ def test_who_departs_only_from_a_middle_that_others_pulled_aside_is_not_accused(
 def test_jitter_of_most_of_a_period_is_jitter_and_steps_nowhere(seed):
     """Neighbours three quarters of a period apart look like a drift that went on at the other side of a period."""
     assert kinds(rig({"left": jitter(P * 38 // 100, seed)}, n=2000, seed=seed)) == [("left", Fault.JITTER)]
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_the_middle_of_a_little_jitter_is_no_constant(n):
+    for seed in range(40):
+        assert ("left", Fault.CONSTANT) not in kinds(rig({"left": jitter(P * 38 // 100, seed)}, n=n, seed=seed))
