@@ -1,7 +1,7 @@
 //! Skin of `firsthand_sync::measure`: streams in, figures out.
 
 use firsthand_sync::{self as sync, Kind, Settings};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMappingProxy};
@@ -343,9 +343,7 @@ fn match_nearest<'py>(
     let reference = reference.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
     let times = times.bind(py).extract::<PyReadonlyArray1<'_, i64>>()?;
     let (reference, times) = (reference.as_slice()?, times.as_slice()?);
-    // numpy asks the system for large pages, of which long columns take far less time to get.
-    let positions = PyArray1::<u32>::zeros(py, reference.len(), false);
-    let offsets = PyArray1::<i64>::zeros(py, reference.len(), false);
+    let (positions, offsets) = (empty(py, reference.len())?, empty(py, reference.len())?);
     {
         let (mut positions, mut offsets) = (positions.readwrite(), offsets.readwrite());
         let (positions, offsets) = (positions.as_slice_mut()?, offsets.as_slice_mut()?);
@@ -353,4 +351,10 @@ fn match_nearest<'py>(
         py.detach(|| sync::join::nearest(reference, times, tolerance_ns, positions, offsets)).map_err(value_error)?;
     }
     Ok((positions, offsets))
+}
+
+/// A column with whatever is in it, to be overwritten: nobody has to clear it. numpy asks the system for large pages, of
+/// which long columns take far less time to get.
+fn empty<T: Element>(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyArray1<T>>> {
+    Ok(py.import("numpy")?.call_method1("empty", (len, numpy::dtype::<T>(py)))?.cast_into()?)
 }

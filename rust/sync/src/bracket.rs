@@ -1,6 +1,6 @@
 //! Streams that the consumer interpolates (sync.md section 3.7): what matters is a sample on either side of a tick.
 
-use crate::column::NONE;
+use crate::column::Entry;
 use crate::locate::Locator;
 use crate::order::{NotInOrder, Watch};
 
@@ -22,7 +22,7 @@ impl<'a> Bracket<'a> {
     }
 
     /// 0 where a tick is bracketed, for the stream joins at the tick itself. One sample at the tick is on both sides.
-    pub(crate) fn chunk(&mut self, ticks: &[i64], offsets: &mut [i32]) -> Result<(), NotInOrder> {
+    pub(crate) fn chunk<E: Entry>(&mut self, ticks: &[i64], offsets: &mut [E]) -> Result<(), NotInOrder> {
         let mut last = 0;
         for (&t, offset) in ticks.iter().zip(offsets) {
             let bracketed = self.locator.last_not_above(t).is_some_and(|low| {
@@ -30,7 +30,7 @@ impl<'a> Bracket<'a> {
                 let high = if self.stamps[low] == t { Some(&t) } else { self.stamps.get(low + 1) };
                 high.is_some_and(|high| high.abs_diff(self.stamps[low]) <= self.max_gap.unsigned_abs())
             });
-            *offset = if bracketed { 0 } else { NONE };
+            *offset = if bracketed { E::of(0) } else { E::NONE };
             self.matched += usize::from(bracketed);
         }
         self.watch.look(self.stamps, (last + 2).min(self.stamps.len()))
@@ -40,6 +40,7 @@ impl<'a> Bracket<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::column::NONE;
 
     #[test]
     fn both_sides_must_be_there_and_near() {

@@ -1,12 +1,12 @@
 //! Triggered streams matched by time (sync.md section 3.4): each the other's nearest, and less than half a period apart.
 //!
-//! Most of it is `in_row`, within a quarter of the period. Where the steps between ticks are longer than half of it too, a
-//! tick and a sample that are proved there are each the other's nearest. The rest is looked at tick by tick.
+//! Most of it is `in_row`: a tick and a sample that are proved there are each the other's nearest. The rest is looked at
+//! tick by tick.
 
 use std::ops::Range;
 
 use crate::column::{Entry, NARROW};
-use crate::in_row::{BLOCK, InRow};
+use crate::in_row::{BLOCK, InRow, Near};
 use crate::order::{NotInOrder, Watch};
 use crate::simd::kernel;
 
@@ -33,25 +33,19 @@ impl Taken {
 pub(crate) struct Ticks<'a> {
     times: &'a [i64],
     period: i64,
-    /// A quarter of the period, or as much less as a narrow column takes.
-    near: i64,
+    /// Below half a period, and as much less as a narrow column takes.
+    near: Near,
     /// The first tick of block 0.
     first: usize,
-    /// Whether the steps of a block of ticks, and those to its neighbours, are longer than twice `near`.
+    /// Whether the ticks of a block and their neighbours are as far apart as samples in a row ask for.
     spaced: Vec<bool>,
 }
 
 impl<'a> Ticks<'a> {
     /// The ticks of `span` are going to be matched; all ticks compete for a sample.
     pub(crate) fn new(times: &'a [i64], span: &Range<usize>, period: i64) -> Self {
-        let near = (period / 4).clamp(0, NARROW - 1);
-        let blocks = span.clone().step_by(BLOCK).map(|at| {
-            let first = at.saturating_sub(1);
-            let steps = times[first..(at + BLOCK + 1).min(times.len())].windows(2);
-            period > 0
-                && steps.fold(0, |short, pair| short | pair[1].wrapping_sub(pair[0]).wrapping_sub(2 * near + 1)) >= 0
-        });
-        Self { times, period, near, first: span.start, spaced: blocks.collect() }
+        let near = Near::within((period / 8 * 3).min(NARROW - 1));
+        Self { times, period, near, first: span.start, spaced: spaced_blocks(times, span, near) }
     }
 
     /// Whether `distance` to tick `at` is below half a period and below that to both its neighbours; of equal ones the
@@ -64,6 +58,14 @@ impl<'a> Ticks<'a> {
         2 * u128::from(distance) < self.period.unsigned_abs().into()
             && earlier.is_none_or(|earlier| distance < earlier)
             && later.is_none_or(|later| distance <= later)
+    }
+}
+
+kernel! {
+    /// Which blocks of ticks are spaced together with their neighbours.
+    fn spaced_blocks(times: &[i64], span: &Range<usize>, near: Near) -> Vec<bool> {
+        let block = |at: usize| &times[at.saturating_sub(1)..(at + BLOCK + 1).min(times.len())];
+        span.clone().step_by(BLOCK).map(|at| near.spaces(block(at))).collect()
     }
 }
 
@@ -109,16 +111,19 @@ kernel! {
         by_time: &mut ByTime, ticks: &Ticks, range: Range<usize>, offsets: &mut [E]
     ) -> Result<(), NotInOrder> {
         let ByTime { samples, inside, taken } = by_time;
-        let mut all = Taken::default();
         for (tick, offsets) in range.clone().step_by(BLOCK).zip(offsets.chunks_mut(BLOCK)) {
             let times = &ticks.times[tick..tick + offsets.len()];
-            let mut proved = Taken::default();
+            let spaced = ticks.spaced[(tick - ticks.first) / BLOCK];
+            if let Some(position) = samples.block(times, offsets, spaced) {
+                taken.add(position..position + BLOCK, inside);
+                continue;
+            }
             let mut alone = Taken::default();
-            samples.block(
+            samples.pieces(
                 times,
                 offsets,
-                ticks.spaced[(tick - ticks.first) / BLOCK],
-                |_, position, count| proved.add(position..position + count, inside),
+                spaced,
+                |_, position, count| taken.add(position..position + count, inside),
                 |at, position, stamp| {
                     if !ticks.is_nearest(tick + at, stamp) {
                         return E::NONE;
@@ -127,11 +132,9 @@ kernel! {
                     E::of(stamp.wrapping_sub(times[at]))
                 },
             );
-            all.matched += proved.matched + alone.matched;
-            all.inside += proved.inside + alone.inside;
+            taken.matched += alone.matched;
+            taken.inside += alone.inside;
         }
-        taken.matched += all.matched;
-        taken.inside += all.inside;
         samples.look()
     }
 }
@@ -266,6 +269,37 @@ mod tests {
             let stamps: Vec<i64> = (0..100).map(|i| i * 10 + shift).collect();
             check(&ticks, 0..100, &stamps, 1000);
         }
+    }
+
+    #[test]
+    fn the_limits_of_samples_in_a_row_are_exact() {
+        // 256 ns are near, so ticks are spaced from 513 ns on.
+        let limits = [-258, -257, -256, -255, -1, 0, 1, 254, 255, 256, 257];
+        for step in [511, 512, 513, 514, 1000] {
+            let ticks: Vec<i64> = (0..100).map(|i| i * step).collect();
+            for (at, shift) in [32, 45, 63, 64].into_iter().flat_map(|at| limits.map(|shift| (at, shift))) {
+                let (mut one, mut all, mut bent) = (ticks.clone(), ticks.clone(), ticks.clone());
+                one[at] += shift;
+                all.iter_mut().for_each(|stamp| *stamp += shift);
+                bent[at] += shift.signum();
+                for stamps in [&one, &all, &bent].into_iter().filter(|stamps| stamps.is_sorted()) {
+                    check(&ticks, 0..100, stamps, 1000);
+                    check(stamps, 0..100, &ticks, 1000);
+                    check(stamps, 0..100, &all, 1000);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn stamps_that_go_round_int64_are_not_in_a_row() {
+        let ticks: Vec<i64> = (0..64).map(|i| i64::MAX - 6_300_000 + i * 100_000).collect();
+        let plan = Ticks::new(&ticks, &(0..64), 100_000);
+        let mut stamps: Vec<i64> = ticks.iter().map(|t| t.wrapping_add(20_000)).collect();
+        stamps.extend([i64::MIN + 200_000, i64::MAX - 1]);
+        let mut by_time = ByTime::new(&stamps, 0..66, &plan);
+        let seen = by_time.chunk(&plan, 0..64, &mut [0_i32; 64]).and_then(|()| by_time.watch().look(&stamps, 66));
+        assert_eq!(seen, Err(NotInOrder));
     }
 
     #[test]

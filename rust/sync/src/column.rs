@@ -15,6 +15,9 @@ pub(crate) const NONE: i32 = i32::MIN;
 /// each then fit into 32 bits too.
 pub(crate) const NARROW: i64 = 1 << 29;
 
+/// Entries that are passed over at once where none of them is looked for.
+const STRIDE: usize = 64;
+
 /// One entry a tick: ns, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Column {
@@ -103,15 +106,6 @@ impl Column {
         }
     }
 
-    /// Appends entries of 32 bits.
-    pub(crate) fn extend(&mut self, values: &[i32]) {
-        match self {
-            Self::Zero(_) => {}
-            Self::Narrow(all) => all.extend_from_slice(values),
-            Self::Wide(all) => all.extend(values.iter().map(|&v| widened(v))),
-        }
-    }
-
     /// Appends entries of 64 bits; a narrow column stays narrow as long as they fit into 32.
     pub(crate) fn extend_wide(&mut self, values: &[i64]) {
         let fits = |&v: &i64| v == ABSENT || (v > NONE.into() && i32::try_from(v).is_ok());
@@ -140,8 +134,6 @@ fn runs_of<E: Entry>(values: &[E], mut found: impl FnMut(Range<usize>)) {
 kernel! {
     /// The first entry from `from` on that is none.
     fn next_none<E: Entry>(values: &[E], from: usize) -> Option<usize> {
-        /// Entries that are passed over at once.
-        const STRIDE: usize = 64;
         for (at, values) in (from..).step_by(STRIDE).zip(values.get(from..)?.chunks(STRIDE)) {
             if values.iter().fold(false, |any, &v| any | (v == E::NONE)) {
                 return values.iter().position(|&v| v == E::NONE).map(|place| at + place);
@@ -162,12 +154,16 @@ pub(crate) struct Above {
 kernel! {
     /// None is the least of all numbers, so it is above nothing.
     fn above<E: Entry>(values: &[E], limit: E) -> Above {
-        let count = values.iter().map(|&v| usize::from(v > limit)).sum();
-        if count == 0 {
-            return Above::default();
+        let mut out = Above::default();
+        for (at, values) in (0..).step_by(STRIDE).zip(values.chunks(STRIDE)) {
+            let count: u32 = values.iter().map(|&v| u32::from(v > limit)).sum();
+            if count > 0 {
+                out.count += count as usize;
+                out.first = out.first.or_else(|| values.iter().position(|&v| v > limit).map(|place| at + place));
+                out.last = values.iter().rposition(|&v| v > limit).map(|place| at + place);
+            }
         }
-        let first = values.iter().position(|&v| v > limit);
-        Above { count, first, last: values.iter().rposition(|&v| v > limit) }
+        out
     }
 }
 
@@ -224,12 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_above_is_found_wherever_it_is() {
+        for places in [&[][..], &[0], &[63], &[64], &[3, 70, 71], &[199]] {
+            let mut values = vec![5; 200];
+            values[100] = NONE;
+            places.iter().for_each(|&place| values[place] = 6);
+            let found = Above { count: places.len(), first: places.first().copied(), last: places.last().copied() };
+            assert_eq!(Column::Narrow(values).above(5), found);
+        }
+    }
+
+    #[test]
     fn a_column_becomes_wide_when_it_must() {
         let mut column = Column::Narrow(vec![5, NONE]);
         column.extend_wide(&[i64::from(i32::MAX), ABSENT, i64::from(NONE) + 1]);
         assert!(matches!(column, Column::Narrow(_)));
         column.extend_wide(&[i64::from(NONE)]);
-        column.extend(&[7, NONE]);
+        column.extend_wide(&[7, ABSENT]);
         let (max, min) = (i64::from(i32::MAX), i64::from(NONE));
         assert_eq!(column, Column::Wide(vec![5, ABSENT, max, ABSENT, min + 1, min, 7, ABSENT]));
     }

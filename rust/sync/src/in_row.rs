@@ -1,9 +1,9 @@
 //! The samples of a stream that are taken one after the other by as many times in a row.
 //!
 //! Nearly always time `k + 1` takes the sample after that of time `k`. So a block of times is supposed to be taken by as
-//! many samples in a row, and one pass without branches proves it: all offsets are within some `near`, and all steps
-//! between samples are longer than twice that. Then no other sample is as near. A block of which that cannot be proved is
-//! tried again in quarters, and then looked at one by one.
+//! many samples in a row, and one pass without branches proves it: all offsets are within some distance, and the times
+//! themselves are more than twice that apart. Then every other sample is further off, every other time too, and the samples
+//! rise. A block of which that cannot be proved is tried again in quarters, and then looked at one by one.
 
 use crate::column::Entry;
 use crate::order::{NotInOrder, Watch};
@@ -13,15 +13,38 @@ pub(crate) const BLOCK: usize = 32;
 /// Times that are judged at once where a block fails: what is amiss is nearly always one sample.
 const QUARTER: usize = BLOCK / 4;
 
+/// How far off a sample may be to be taken in a row, ns.
+///
+/// A power of two, so that one sum a time tells: an offset plus it has no upper bit unless the offset is beyond it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Near(i64);
+
+impl Near {
+    /// The largest within `most` ns, and within 13 days; one that no offset is within where there is none.
+    pub(crate) fn within(most: i64) -> Self {
+        Self(most.min(1 << 50).checked_ilog2().map_or(0, |places| 1 << places))
+    }
+
+    /// Whether times rise by more than twice as much each.
+    #[inline(always)]
+    pub(crate) fn spaces(self, times: &[i64]) -> bool {
+        let ([first, later @ ..], Some(last)) = (times, times.last()) else { return true };
+        let least = 2 * self.0 + 1;
+        let steps = times.iter().zip(later).map(|(before, after)| after.wrapping_sub(*before).wrapping_sub(least));
+        let upper = steps.fold(0, |upper, step| upper | step);
+        // So few steps of less than 2^57 ns go round int64 at most once, and then the last time is below the first.
+        upper >> 56 == 0 && first <= last
+    }
+}
+
 /// Goes through the samples of one stream along with times in order.
 #[derive(Debug, Clone)]
 pub(crate) struct InRow<'a> {
     /// In order; may repeat, of which the first counts.
     stamps: &'a [i64],
-    /// At or before the sample that is nearest to the next time.
+    /// Nearest to the time before; at or before the sample that is nearest to the next.
     at: usize,
-    /// How far off a sample may be to be proved in a block, ns.
-    near: i64,
+    near: Near,
     /// All stamps and times lie less than 2^62 apart, so that no sum in a block overflows.
     is_exact: bool,
     pub(crate) watch: Watch,
@@ -29,11 +52,21 @@ pub(crate) struct InRow<'a> {
 
 impl<'a> InRow<'a> {
     /// Starts at `first`, the first of `times`.
-    pub(crate) fn new(stamps: &'a [i64], times: &[i64], first: i64, near: i64) -> Self {
+    pub(crate) fn new(stamps: &'a [i64], times: &[i64], first: i64, near: Near) -> Self {
         let at = stamps.partition_point(|&s| s < first).saturating_sub(1);
         let at = stamps.get(at).map_or(0, |here| stamps[..at].partition_point(|s| s < here)); // of equal ones the first
         let is_exact = lie_within(1 << 62, times, stamps);
         Self { stamps, at, near, is_exact, watch: Watch::new(stamps.len()) }
+    }
+
+    /// Takes the next [`BLOCK`] samples for as many times, if it is proved that these take them, and says from which
+    /// position on. It is the caller's to say whether the times are `spaced`.
+    ///
+    /// This is where nearly all of the time goes, so it is small; what it cannot prove is left to [`InRow::pieces`].
+    #[inline(always)]
+    pub(crate) fn block<E: Entry>(&mut self, times: &[i64], offsets: &mut [E], spaced: bool) -> Option<usize> {
+        let next = self.at + 1;
+        (spaced && self.is_exact && self.take::<E, BLOCK>(next, times, offsets)).then_some(next)
     }
 
     /// Finds the samples nearest to at most [`BLOCK`] times; ties: the earlier.
@@ -41,29 +74,23 @@ impl<'a> InRow<'a> {
     /// Where several in a row are `proved`, their offsets are filled in, and it is told from which of the times and from
     /// which position on, and how many. Else a sample stands `alone`: told which of the times, its position and its stamp,
     /// the caller says what its offset is.
-    #[inline(always)]
-    pub(crate) fn block<E: Entry>(
+    #[inline(never)]
+    pub(crate) fn pieces<E: Entry>(
         &mut self,
         times: &[i64],
         offsets: &mut [E],
-        may_be_in_row: bool,
+        spaced: bool,
         mut proved: impl FnMut(usize, usize, usize),
         mut alone: impl FnMut(usize, usize, i64) -> E,
     ) {
-        let Some(&first) = times.first() else { return };
         if self.stamps.is_empty() {
             return offsets.fill(E::NONE);
         }
-        self.walk_to(first);
-        let may_be_in_row = may_be_in_row && self.is_exact;
-        if may_be_in_row && self.take::<E, BLOCK>(times, offsets) {
-            proved(0, self.at + 1 - BLOCK, BLOCK);
-            return;
-        }
+        let may_be_in_row = spaced && self.is_exact;
         for ((at, times), offsets) in (0..).step_by(QUARTER).zip(times.chunks(QUARTER)).zip(offsets.chunks_mut(QUARTER))
         {
             self.walk_to(times[0]);
-            if may_be_in_row && self.take::<E, QUARTER>(times, offsets) {
+            if may_be_in_row && self.take::<E, QUARTER>(self.at, times, offsets) {
                 proved(at, self.at + 1 - QUARTER, QUARTER);
                 continue;
             }
@@ -80,22 +107,20 @@ impl<'a> InRow<'a> {
         self.watch.look(self.stamps, (self.at + 1).min(self.stamps.len()))
     }
 
-    /// Takes `N` samples from the one that is nearest to the first time on, if it is proved that the times take them.
+    /// Takes the `N` samples from position `first` on, if it is proved that the times, which are spaced, take them.
     #[inline(always)]
-    fn take<E: Entry, const N: usize>(&mut self, times: &[i64], offsets: &mut [E]) -> bool {
+    fn take<E: Entry, const N: usize>(&mut self, first: usize, times: &[i64], offsets: &mut [E]) -> bool {
         let (Some(times), Some(offsets)) = (times.first_chunk::<N>(), offsets.first_chunk_mut::<N>()) else {
             return false;
         };
-        let Some(around) = self.at.checked_sub(1).and_then(|before| self.stamps[before..].get(..N + 2)) else {
+        let Some(around) = first.checked_sub(1).and_then(|before| self.stamps.get(before..first + N + 1)) else {
             return false;
         };
-        let (Some(here), Some(after)) = (around[1..].first_chunk::<N>(), around[2..].first_chunk::<N>()) else {
-            return false;
-        };
-        let proved = is_in_row(times, around[0], here, after, self.near, offsets);
+        let Some(here) = around[1..].first_chunk::<N>() else { return false };
+        let proved = are_near(times, here, self.near, offsets) && stand_alone(times, around, self.near);
         if proved {
-            self.watch.rises(self.at - 1, self.at + N + 1);
-            self.at += N - 1;
+            self.watch.rises(first - 1, first + N + 1);
+            self.at = first + N - 1;
         }
         proved
     }
@@ -117,28 +142,29 @@ impl<'a> InRow<'a> {
     }
 }
 
-/// Supposes that the times take the samples `here` one by one, and says whether that is proved.
-///
-/// Signs of sums tell, so the loop has no branch and vectorises on every processor.
+/// Supposes that the times take the samples `here` one by one, and says whether all of these are near.
 #[inline(always)]
-fn is_in_row<E: Entry, const N: usize>(
-    times: &[i64; N],
-    before: i64,
-    here: &[i64; N],
-    after: &[i64; N],
-    near: i64,
-    offsets: &mut [E; N],
-) -> bool {
-    let long = 2 * near + 1;
-    let mut fails = here[0].wrapping_sub(before).wrapping_sub(long);
+fn are_near<E: Entry, const N: usize>(times: &[i64; N], here: &[i64; N], near: Near, offsets: &mut [E; N]) -> bool {
+    let mut upper = 0;
     for i in 0..N {
         let offset = here[i].wrapping_sub(times[i]);
-        fails |= offset.wrapping_add(near); // below -near: < 0
-        fails |= near.wrapping_sub(offset); // above near: < 0
-        fails |= after[i].wrapping_sub(here[i]).wrapping_sub(long); // a step of twice `near` or less: < 0
+        upper |= offset.wrapping_add(near.0);
         offsets[i] = E::of(offset);
     }
-    fails >= 0
+    (0..2 * near.0).contains(&upper)
+}
+
+/// Whether the samples before and after those in between are further off than these, and all of them rise. Those in between
+/// are near to times that do, so they can only have gone round int64, once.
+#[inline(always)]
+fn stand_alone(times: &[i64], around: &[i64], near: Near) -> bool {
+    let (&[before, first, ..], &[.., last, after]) = (around, around) else { return false };
+    let (&[start, ..], &[.., end]) = (times, times) else { return false };
+    (before < first)
+        & (first <= last)
+        & (last < after)
+        & (start.wrapping_sub(before) > near.0)
+        & (after.wrapping_sub(end) > near.0)
 }
 
 /// Whether all values lie less than `extent` apart. Both lists are in order; false where one is empty.
@@ -147,4 +173,33 @@ pub(crate) fn lie_within(extent: i64, a: &[i64], b: &[i64]) -> bool {
         return false;
     };
     (a.1.max(b.1)).checked_sub(*a.0.min(b.0)).is_some_and(|apart| apart < extent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_is_a_power_of_two() {
+        for (most, near) in [(i64::MIN, 0), (0, 0), (1, 1), (3, 2), (6_250_000, 1 << 22), (i64::MAX, 1 << 50)] {
+            assert_eq!(Near::within(most), Near(near), "{most}");
+        }
+    }
+
+    #[test]
+    fn times_are_spaced_by_more_than_twice_as_much() {
+        let near = Near::within(4);
+        for (times, spaced) in [
+            (&[][..], true),
+            (&[7], true),
+            (&[0, 9, 18], true),
+            (&[0, 9, 17], false),
+            (&[0, 9, 9, 18], false),
+            (&[9, 0], false),
+            (&[i64::MAX - 8, i64::MIN], false), // 9 ns later, round int64
+            (&[0, i64::MAX, i64::MIN, 0], false),
+        ] {
+            assert_eq!(near.spaces(times), spaced, "{times:?}");
+        }
+    }
 }

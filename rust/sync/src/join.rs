@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::error::SyncError;
-use crate::in_row::{BLOCK, InRow};
+use crate::in_row::{BLOCK, InRow, Near};
 use crate::locate::Locator;
 use crate::nearest::Nearest;
 use crate::order::{ABSENT, NotInOrder, Watch};
@@ -102,31 +102,50 @@ kernel! {
     ) -> Result<(), NotInOrder> {
         let mut ticks_seen = Watch::new(reference.len());
         let first = reference.first().copied().unwrap_or(0);
-        let mut samples = InRow::new(times, reference, first, (tolerance / 2).min(1 << 60));
+        let near = Near::within(tolerance / 4 * 3);
+        let mut samples = InRow::new(times, reference, first, near);
         let columns = positions.chunks_mut(BLOCK).zip(offsets.chunks_mut(BLOCK));
         for ((ticks, (positions, offsets)), end) in reference.chunks(BLOCK).zip(columns).zip((BLOCK..).step_by(BLOCK)) {
-            ticks_seen.look(reference, end.min(reference.len()))?;
-            let places = Cell::from_mut(positions).as_slice_of_cells();
-            if times.is_empty() {
-                places.iter().for_each(|place| place.set(NO_MATCH));
+            let (start, end) = (end.saturating_sub(BLOCK + 1), end.min(reference.len()));
+            let spaced = near.spaces(&reference[start..end]);
+            if spaced {
+                ticks_seen.rises(start, end);
             }
-            samples.block(
-                ticks,
-                offsets,
-                true,
-                |from, position, count| {
-                    for (place, position) in places[from..from + count].iter().zip(position as u32..) {
-                        place.set(position);
-                    }
-                },
-                |tick, position, time| {
-                    let near = time.abs_diff(ticks[tick]) <= tolerance.unsigned_abs();
-                    places[tick].set(if near { position as u32 } else { NO_MATCH });
-                    if near { time.wrapping_sub(ticks[tick]) } else { ABSENT }
-                },
-            );
+            ticks_seen.look(reference, end)?;
+            if let Some(position) = samples.block(ticks, offsets, spaced) {
+                count_from(position, positions);
+            } else {
+                let places = Cell::from_mut(positions).as_slice_of_cells();
+                places.iter().for_each(|place| place.set(NO_MATCH));
+                samples.pieces(
+                    ticks,
+                    offsets,
+                    spaced,
+                    |from, position, count| {
+                        for (place, position) in places[from..from + count].iter().zip(position as u32..) {
+                            place.set(position);
+                        }
+                    },
+                    |tick, position, time| {
+                        if time.abs_diff(ticks[tick]) > tolerance.unsigned_abs() {
+                            return ABSENT;
+                        }
+                        places[tick].set(position as u32);
+                        time.wrapping_sub(ticks[tick])
+                    },
+                );
+            }
+            samples.look()?;
         }
         samples.watch.look(times, times.len())
+    }
+}
+
+/// Fills a block with the numbers from `first` on.
+#[inline(always)]
+fn count_from(first: usize, positions: &mut [u32]) {
+    for (place, position) in positions.iter_mut().zip(first as u32..) {
+        *place = position;
     }
 }
 

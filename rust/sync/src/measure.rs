@@ -23,10 +23,12 @@ use crate::by_time::Ticks;
 use crate::column::Column;
 use crate::error::SyncError;
 use crate::order::{ABSENT, Ordered, order};
-use crate::reach::CHUNK;
 use crate::residual::{Member, Residual, Residuals, Series};
 use crate::row::Row;
 use crate::ticks::{self, Missing, Presence, Span};
+
+/// Ticks that are matched and compared before the next ones: so few that their offsets stay in the nearest caches.
+pub(crate) const CHUNK: usize = 1024;
 
 /// How a stream is judged (sync.md section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,6 +307,9 @@ fn attempt(
     for (at, row) in rows.iter_mut().enumerate() {
         row.end().map_err(|_| Stop::NotInOrder(at))?;
     }
+
+    plain.end();
+    guarded.iter_mut().for_each(Series::end);
 
     let tick = &numbers[judged.clone()];
     let members = members(streams, &rows);

@@ -1,36 +1,37 @@
 //! How far apart streams are at many ticks at once.
 //!
 //! All of it is in 32 bits, of which every processor compares four at once and AVX2 eight; that is why columns are narrow.
+//! So few ticks are worked on at once that what is known of them stays in registers while stream after stream joins.
 
 use crate::column::{NARROW, NONE};
 
-/// Ticks that are worked on at once, so that all columns stay in the first cache.
-pub(crate) const CHUNK: usize = 512;
+/// Ticks that are worked on at once.
+pub(crate) const LANES: usize = 16;
 
 /// Added to what is earliest, so that as an unsigned number it is the larger the later, and none is the largest.
 const BIAS: i32 = 1 << 30;
 
-/// The streams so far, at a chunk of ticks.
+/// The streams so far, at [`LANES`] ticks.
 ///
 /// Offsets and uncertainties are below [`NARROW`]. So an offset plus u lies above, and one less u plus [`BIAS`] below,
 /// whatever [`NONE`] becomes in the same sums: no entry needs to be asked whether it is there.
 pub(crate) struct Reach {
     /// The latest offset plus u; far below all offsets without a stream.
-    high: [i32; CHUNK],
+    high: [i32; LANES],
     /// The earliest offset less u, with the bias; far above without a stream.
-    low: [u32; CHUNK],
-    streams: [i32; CHUNK],
+    low: [u32; LANES],
+    streams: [i32; LANES],
 }
 
 impl Reach {
     /// No streams yet.
     #[inline(always)]
     pub(crate) fn nowhere() -> Self {
-        Self { high: [NONE; CHUNK], low: [u32::MAX; CHUNK], streams: [0; CHUNK] }
+        Self { high: [NONE; LANES], low: [u32::MAX; LANES], streams: [0; LANES] }
     }
 
-    /// Takes in a stream by its offsets in ns, each reaching `uncertainty` (0 or more) to either side. Returns whether
-    /// that is small enough; if not, nothing can be said of this chunk.
+    /// Takes in a stream by its offsets in ns, none at the ticks that lack, each reaching `uncertainty` (0 or more) to either
+    /// side. Returns whether that is small enough; if not, nothing can be said of these ticks.
     #[must_use]
     #[inline(always)]
     pub(crate) fn join(&mut self, offsets: &[i32], uncertainty: i64) -> bool {
@@ -38,13 +39,24 @@ impl Reach {
             return false;
         }
         let u = uncertainty as i32;
-        let columns = self.high.iter_mut().zip(&mut self.low).zip(&mut self.streams);
-        for (((high, low), streams), &offset) in columns.zip(offsets) {
+        if let Some(offsets) = offsets.first_chunk() {
+            self.join_all(offsets, u);
+        } else {
+            let mut some = [NONE; LANES];
+            some.iter_mut().zip(offsets).for_each(|(lane, offset)| *lane = *offset);
+            self.join_all(&some, u);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn join_all(&mut self, offsets: &[i32; LANES], u: i32) {
+        let lanes = self.high.iter_mut().zip(&mut self.low).zip(&mut self.streams);
+        for (((high, low), streams), &offset) in lanes.zip(offsets) {
             *high = (*high).max(offset.wrapping_add(u));
             *low = (*low).min(offset.wrapping_sub(u).wrapping_add(BIAS) as u32);
             *streams += i32::from(offset != NONE);
         }
-        true
     }
 
     /// Takes in a stream with a sample at every tick itself, as the reference is.
@@ -55,17 +67,14 @@ impl Reach {
             return false;
         }
         let u = uncertainty as i32;
-        for ((high, low), streams) in self.high.iter_mut().zip(&mut self.low).zip(&mut self.streams) {
-            (*high, *low) = ((*high).max(u), (*low).min((BIAS - u) as u32));
-            *streams += 1;
-        }
+        self.join_all(&[0; LANES], u);
         true
     }
 
     /// Takes in all streams of another.
     #[inline(always)]
     pub(crate) fn absorb(&mut self, other: &Self) {
-        for i in 0..CHUNK {
+        for i in 0..LANES {
             self.high[i] = self.high[i].max(other.high[i]);
             self.low[i] = self.low[i].min(other.low[i]);
             self.streams[i] += other.streams[i];
@@ -76,7 +85,7 @@ impl Reach {
     /// two streams.
     #[inline(always)]
     pub(crate) fn spread(&self, worst: &mut Worst) {
-        for i in 0..CHUNK {
+        for i in 0..LANES {
             let two = -i32::from(self.streams[i] > 1);
             worst.0[i] = worst.0[i].max((apart(self.high[i], self.low[i]) & two) | (NONE & !two));
         }
@@ -86,7 +95,7 @@ impl Reach {
     /// that is more and there is such a pair.
     #[inline(always)]
     pub(crate) fn meet(&self, other: &Self, worst: &mut Worst) {
-        for i in 0..CHUNK {
+        for i in 0..LANES {
             let widest = apart(self.high[i], other.low[i]).max(apart(other.high[i], self.low[i]));
             let pair = -i32::from(self.streams[i].min(other.streams[i]) > 0);
             worst.0[i] = worst.0[i].max((widest & pair) | (NONE & !pair));
@@ -100,14 +109,14 @@ fn apart(high: i32, low: u32) -> i32 {
     high.wrapping_sub((low as i32).wrapping_sub(BIAS))
 }
 
-/// The largest difference so far at a chunk of ticks, ns; [`NONE`] where nothing was compared.
-pub(crate) struct Worst(pub(crate) [i32; CHUNK]);
+/// The largest difference so far at [`LANES`] ticks, ns; [`NONE`] where nothing was compared.
+pub(crate) struct Worst(pub(crate) [i32; LANES]);
 
 impl Worst {
     /// Nothing compared yet.
     #[inline(always)]
     pub(crate) fn none() -> Self {
-        Self([NONE; CHUNK])
+        Self([NONE; LANES])
     }
 }
 
@@ -129,7 +138,7 @@ mod tests {
     #[test]
     fn the_reference_is_a_stream_of_zeros() {
         let (mut zeros, mut reference) = (Reach::nowhere(), Reach::nowhere());
-        assert!(zeros.join(&[0; CHUNK], 7) && reference.join_zero(7));
+        assert!(zeros.join(&[0; LANES], 7) && reference.join_zero(7));
         assert!(zeros.join(&[9, NONE, -30], 0) && reference.join(&[9, NONE, -30], 0));
         let (mut a, mut b) = (Worst::none(), Worst::none());
         zeros.spread(&mut a);

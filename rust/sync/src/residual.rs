@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::column::Column;
+use crate::column::{Column, NONE};
 use crate::order::ABSENT;
 use crate::quantile::{Summary, summary};
-use crate::reach::{Reach, Worst};
+use crate::reach::{LANES, Reach, Worst};
 use crate::simd::kernel;
-use crate::tally::{Ranked, Tally};
+use crate::tally::{Ranked, STRETCH, Tally};
 
 /// One stream's part in the residuals.
 #[derive(Debug, Clone, Copy)]
@@ -73,23 +73,40 @@ impl Series {
         Self { which, values, tally: Tally::new(period.saturating_mul(2)) }
     }
 
-    /// Goes on with the ticks of `range`: at most `CHUNK` of them, of which every member has its offset.
+    /// Goes on with the ticks of `range`, of which every member has its offset.
     ///
     /// `R` is max - min over the members of `S_k`; `G` the largest `|t_i - t_j| + u_i + u_j`, without the u of two
     /// streams of one clock map, at most 2^63 - 1. Both are absent where there are fewer than two members.
     pub fn chunk(&mut self, members: &[Member], range: Range<usize>) {
-        let mut worst = Worst::none();
-        let quick = match self.which {
-            Residual::Plain => plain(members, &range, &mut worst),
-            Residual::Guarded => guarded(members, &range, &mut worst),
+        if self.chunk_in_32_bits(members, &range) {
+            return;
+        }
+        let pairs = range.map(|tick| worst_pair(members, tick, self.which));
+        let slow: Vec<i64> = pairs.map(|pair| pair.map_or(ABSENT, |(value, _)| value)).collect();
+        self.values.extend_wide(&slow);
+    }
+
+    /// Says whether it could be done.
+    fn chunk_in_32_bits(&mut self, members: &[Member], range: &Range<usize>) -> bool {
+        let Column::Narrow(values) = &mut self.values else { return false };
+        let known = values.len();
+        values.resize(known + range.len(), NONE);
+        let fits = match self.which {
+            Residual::Plain => plain(members, range, &mut values[known..]),
+            Residual::Guarded => guarded(members, range, &mut values[known..]),
         };
-        if let (true, Some(worst)) = (quick, worst.0.get(..range.len())) {
-            self.values.extend(worst);
-            self.tally.add(worst);
+        if fits {
+            self.tally.add_from(values, STRETCH);
         } else {
-            let pairs = range.map(|tick| worst_pair(members, tick, self.which));
-            let slow: Vec<i64> = pairs.map(|pair| pair.map_or(ABSENT, |(value, _)| value)).collect();
-            self.values.extend_wide(&slow);
+            values.truncate(known);
+        }
+        fits
+    }
+
+    /// Nothing comes after the ticks that were.
+    pub fn end(&mut self) {
+        if let Column::Narrow(values) = &self.values {
+            self.tally.add_from(values, 1);
         }
     }
 
@@ -134,40 +151,56 @@ impl Series {
 }
 
 kernel! {
-    /// Says whether it could be done in 32 bits.
-    fn plain(members: &[Member], range: &Range<usize>, worst: &mut Worst) -> bool {
-        let mut all = Reach::nowhere();
-        let fits = members.iter().filter(|m| m.in_plain).all(|m| join(&mut all, m, range, 0));
-        all.spread(worst);
+    /// Fills in `out`, or says that it cannot be done in 32 bits.
+    fn plain(members: &[Member], range: &Range<usize>, out: &mut [i32]) -> bool {
+        let mut fits = true;
+        for (start, out) in range.clone().step_by(LANES).zip(out.chunks_mut(LANES)) {
+            let ticks = start..start + out.len();
+            let (mut all, mut worst) = (Reach::nowhere(), Worst::none());
+            for member in members.iter().filter(|m| m.in_plain) {
+                fits &= join(&mut all, member, &ticks, 0);
+            }
+            all.spread(&mut worst);
+            out.copy_from_slice(&worst.0[..out.len()]);
+        }
         fits
     }
 }
 
 kernel! {
     /// As [`plain`].
-    fn guarded(members: &[Member], range: &Range<usize>, worst: &mut Worst) -> bool {
-        let mut other_clocks = Reach::nowhere();
+    fn guarded(members: &[Member], range: &Range<usize>, out: &mut [i32]) -> bool {
+        let clocks = by_clock(members);
         let mut fits = true;
-        for clock in &by_clock(members) {
-            let mut widened = Reach::nowhere();
-            fits &= clock.iter().all(|m| join(&mut widened, m, range, m.uncertainty));
-            if clock.len() > 1 {
-                let mut bare = Reach::nowhere();
-                fits &= clock.iter().all(|m| join(&mut bare, m, range, 0));
-                bare.spread(worst);
+        for (start, out) in range.clone().step_by(LANES).zip(out.chunks_mut(LANES)) {
+            let ticks = start..start + out.len();
+            let (mut other_clocks, mut worst) = (Reach::nowhere(), Worst::none());
+            for clock in &clocks {
+                let mut widened = Reach::nowhere();
+                for member in clock {
+                    fits &= join(&mut widened, member, &ticks, member.uncertainty);
+                }
+                if clock.len() > 1 {
+                    let mut bare = Reach::nowhere();
+                    for member in clock {
+                        fits &= join(&mut bare, member, &ticks, 0);
+                    }
+                    bare.spread(&mut worst);
+                }
+                widened.meet(&other_clocks, &mut worst);
+                other_clocks.absorb(&widened);
             }
-            widened.meet(&other_clocks, worst);
-            other_clocks.absorb(&widened);
+            out.copy_from_slice(&worst.0[..out.len()]);
         }
         fits
     }
 }
 
 #[inline(always)]
-fn join(reach: &mut Reach, member: &Member, range: &Range<usize>, uncertainty: i64) -> bool {
+fn join(reach: &mut Reach, member: &Member, ticks: &Range<usize>, uncertainty: i64) -> bool {
     match member.offsets {
         Column::Zero(_) => reach.join_zero(uncertainty),
-        Column::Narrow(offsets) => offsets.get(range.clone()).is_some_and(|offsets| reach.join(offsets, uncertainty)),
+        Column::Narrow(offsets) => offsets.get(ticks.clone()).is_some_and(|offsets| reach.join(offsets, uncertainty)),
         Column::Wide(_) => false,
     }
 }
@@ -215,7 +248,7 @@ pub fn worst_pair<'a>(members: &[Member<'a>], tick: usize, which: Residual) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::CHUNK;
+    use crate::measure::CHUNK;
 
     /// A stream of a test: name, offsets, uncertainty, clock.
     type Given<'a> = (&'a str, &'a [i64], i64, Option<&'a str>);
@@ -239,6 +272,7 @@ mod tests {
         for start in (0..ticks).step_by(CHUNK) {
             series.chunk(&members, start..(start + CHUNK).min(ticks));
         }
+        series.end();
         let numbers: Vec<i64> = (0..ticks as i64).map(|i| 3 + i + i / 2).collect();
         let statistics = series.summarise(&numbers, 10, &members);
         let pairs = (0..ticks).filter_map(|tick| worst_pair(&members, tick, which));

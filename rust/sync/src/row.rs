@@ -5,13 +5,12 @@ use std::ops::Range;
 use crate::bracket::Bracket;
 use crate::by_index::by_index;
 use crate::by_time::{ByTime, Taken};
-use crate::column::{Column, NARROW, NONE};
+use crate::column::{Column, Entry, NARROW};
 use crate::measure::{Kind, Plan, Stream, StreamFigures, complete_index};
 use crate::nearest::Nearest;
 use crate::order::{ABSENT, NotInOrder, Ordered};
 use crate::quantile::{summary, summary_of_distances};
-use crate::reach::CHUNK;
-use crate::tally::{Ranked, Tally};
+use crate::tally::{Ranked, STRETCH, Tally};
 use crate::ticks::{self, Missing};
 
 /// How a stream is matched.
@@ -23,6 +22,23 @@ enum Way<'a> {
     Bracket(Bracket<'a>),
     /// All at once, before.
     Done,
+}
+
+impl Way<'_> {
+    /// Appends the offsets to the ticks of `range`.
+    fn chunk<E: Entry>(&mut self, plan: &Plan, range: Range<usize>, all: &mut Vec<E>) -> Result<(), NotInOrder> {
+        if matches!(self, Self::Itself | Self::Done) {
+            return Ok(());
+        }
+        let (ticks, known) = (&plan.present[range.clone()], all.len());
+        all.resize(known + ticks.len(), E::NONE);
+        match self {
+            Self::ByTime(way) => way.chunk(&plan.ticks, range, &mut all[known..]),
+            Self::Nearest(way) => way.chunk(ticks, &mut all[known..]),
+            Self::Bracket(way) => way.chunk(ticks, &mut all[known..]),
+            Self::Itself | Self::Done => Ok(()),
+        }
+    }
 }
 
 /// One stream while it is measured.
@@ -82,41 +98,27 @@ impl<'a> Row<'a> {
         Self { stream, times, backwards, left_out, inside, way, taken, offsets, tally }
     }
 
-    /// Matches the ticks of `range`: at most [`CHUNK`], after those of the call before.
+    /// Matches the ticks of `range`, after those of the call before.
     pub(crate) fn chunk(&mut self, plan: &Plan, range: Range<usize>) -> Result<(), NotInOrder> {
-        let ticks = &plan.present[range.clone()];
-        if let Column::Wide(all) = &mut self.offsets {
-            let from = all.len();
-            match &mut self.way {
-                Way::ByTime(way) => {
-                    all.resize(from + ticks.len(), ABSENT);
-                    way.chunk(&plan.ticks, range, &mut all[from..])?;
-                }
-                Way::Nearest(way) => {
-                    all.resize(from + ticks.len(), ABSENT);
-                    way.chunk(ticks, &mut all[from..])?;
-                }
-                _ => {}
-            }
-            return Ok(());
+        match &mut self.offsets {
+            Column::Zero(_) => {}
+            Column::Narrow(all) => self.way.chunk(plan, range, all)?,
+            Column::Wide(all) => self.way.chunk(plan, range, all)?,
         }
-        let mut chunk = [NONE; CHUNK];
-        let chunk = &mut chunk[..ticks.len()];
-        match &mut self.way {
-            Way::ByTime(way) => way.chunk(&plan.ticks, range, chunk)?,
-            Way::Nearest(way) => way.chunk(ticks, chunk)?,
-            Way::Bracket(way) => way.chunk(ticks, chunk)?,
-            Way::Itself | Way::Done => return Ok(()),
-        }
-        self.offsets.extend(chunk);
-        if let Some(tally) = &mut self.tally {
-            tally.add(chunk);
-        }
+        self.count(STRETCH);
         Ok(())
     }
 
-    /// Looks at the rest of the stream, after the last tick.
+    /// Counts the offsets that were not counted yet, if there are as many as `least`.
+    fn count(&mut self, least: usize) {
+        if let (Some(tally), Column::Narrow(offsets)) = (&mut self.tally, &self.offsets) {
+            tally.add_from(offsets, least);
+        }
+    }
+
+    /// Counts what is left and looks at the rest of the stream, after the last tick.
     pub(crate) fn end(&mut self) -> Result<(), NotInOrder> {
+        self.count(1);
         let watch = match &mut self.way {
             Way::ByTime(way) => way.watch(),
             Way::Nearest(way) => &mut way.watch,

@@ -7,10 +7,15 @@ use crate::column::{NONE, widened};
 use crate::quantile::{self, Fraction, rank};
 use crate::simd::kernel;
 
-/// Bins of distances; one more takes all beyond.
+/// Bins of distances; the last takes all beyond.
 const BINS: usize = 4096;
-/// Values that are looked through at once for those of a bin.
-const STRIDE: usize = 32;
+/// Entries that are counted at once: so many that the counts of one column stay in the first cache for a while, so few that
+/// the entries are still in the second.
+pub(crate) const STRETCH: usize = 4096;
+/// Order statistics that are looked for in one pass.
+const RANKS: usize = 3;
+/// Values that are looked through at once for those of a bin: as many as a word has bits.
+const STRIDE: usize = u32::BITS as usize;
 
 /// An order statistic that is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +41,7 @@ impl Tally {
     /// Nothing counted yet. Distances are expected below `range` ns; of more, the statistics take longer.
     pub(crate) fn new(range: i64) -> Self {
         let bits = i64::BITS - range.clamp(1, 1 << 30).leading_zeros();
-        Self { shift: bits.saturating_sub(BINS.ilog2()), counts: vec![[0; 2]; BINS + 1], none: 0, all: 0, most: 0 }
+        Self { shift: bits.saturating_sub(BINS.ilog2()), counts: vec![[0; 2]; BINS], none: 0, all: 0, most: 0 }
     }
 
     /// Counts the entries of a stretch of the column.
@@ -45,8 +50,15 @@ impl Tally {
         let (none, most) = none_and_most(values);
         self.none += none;
         self.most = self.most.max(most);
-        if let Some(counts) = self.counts.first_chunk_mut() {
+        if let Some(counts) = self.counts.as_flattened_mut().first_chunk_mut() {
             count_in_bins(values, self.shift, counts);
+        }
+    }
+
+    /// Counts the entries of a column that were not counted yet, if there are as many as `least`.
+    pub(crate) fn add_from(&mut self, column: &[i32], least: usize) {
+        if let Some(rest) = column.get(self.all..).filter(|rest| rest.len() >= least) {
+            self.add(rest);
         }
     }
 
@@ -72,7 +84,9 @@ impl Tally {
         }
         let places = wanted.map(|wanted| self.place(wanted));
         let mut inside: [Vec<i32>; N] = [const { Vec::new() }; N];
-        collect(column, self.shift, &places, &mut inside);
+        for (places, inside) in places.chunks(RANKS).zip(inside.chunks_mut(RANKS)) {
+            collect(column, self.shift, places, inside);
+        }
         let mut out = [0; N];
         for (((out, wanted), place), inside) in out.iter_mut().zip(wanted).zip(places).zip(&mut inside) {
             *out = match inside.len().checked_sub(1) {
@@ -91,7 +105,7 @@ impl Tally {
         };
         let mut rank = rank(self.count(), fraction);
         let beyond = Place { bin: u32::MAX, sign: None, rank };
-        let bins = self.counts[..BINS].iter().enumerate();
+        let bins = self.counts[..BINS - 1].iter().enumerate();
         if distance {
             for (bin, [positive, negative]) in bins {
                 let here = (positive + negative) as usize;
@@ -102,7 +116,7 @@ impl Tally {
             }
             return beyond;
         }
-        let [_, far] = self.counts[BINS];
+        let [_, far] = self.counts[BINS - 1];
         let Some(mut rank) = rank.checked_sub(far as usize - self.none) else { return beyond };
         for (bin, &[_, negative]) in bins.clone().rev() {
             if rank < negative as usize {
@@ -155,32 +169,39 @@ kernel! {
 
 kernel! {
     /// Counts values by bin and sign.
-    fn count_in_bins(values: &[i32], shift: u32, counts: &mut [[u32; 2]; BINS + 1]) {
+    fn count_in_bins(values: &[i32], shift: u32, counts: &mut [u32; 2 * BINS]) {
         let mut places = [0_u16; 64];
         for values in values.chunks(64) {
             // First all places, which vectorises, then the counting, which does not.
             for (place, &v) in places.iter_mut().zip(values) {
-                let bin = (v.unsigned_abs() >> shift).min(BINS as u32);
+                let bin = (v.unsigned_abs() >> shift).min(BINS as u32 - 1);
                 *place = (2 * bin + (v as u32 >> 31)) as u16;
             }
-            let counts = counts.as_flattened_mut();
             for &place in &places[..values.len()] {
-                if let Some(count) = counts.get_mut(usize::from(place)) {
-                    *count += 1;
-                }
+                counts[usize::from(place) % (2 * BINS)] += 1;
             }
         }
     }
 }
 
 kernel! {
-    /// What is ranked of the values of each bin.
+    /// What is ranked of the values of each bin; at most [`RANKS`] of them.
     fn collect(column: &[i32], shift: u32, places: &[Place], inside: &mut [Vec<i32>]) {
+        let bin = |at: usize| places.get(at).map_or(u32::MAX, |place| place.bin);
+        let [first, second, third] = std::array::from_fn::<u32, RANKS, _>(bin);
         for values in column.chunks(STRIDE) {
-            for (place, inside) in places.iter().zip(&mut *inside) {
-                if values.iter().fold(false, |any, v| any | (v.unsigned_abs() >> shift == place.bin)) {
-                    let in_bin = values.iter().filter(|v| v.unsigned_abs() >> shift == place.bin);
-                    inside.extend(in_bin.filter_map(|&v| place.key(v)));
+            let mut hits = 0_u32;
+            for (at, v) in values.iter().enumerate() {
+                let here = v.unsigned_abs() >> shift;
+                let hit = u32::from(here == first) | u32::from(here == second) | u32::from(here == third);
+                hits |= hit << at;
+            }
+            while let Some(&value) = values.get(hits.trailing_zeros() as usize) {
+                hits &= hits - 1;
+                for (place, inside) in places.iter().zip(&mut *inside) {
+                    if value.unsigned_abs() >> shift == place.bin {
+                        inside.extend(place.key(value));
+                    }
                 }
             }
         }
