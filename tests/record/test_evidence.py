@@ -140,6 +140,46 @@ def test_arbitrary_bytes_are_refused(tmp_path: Path, body: bytes) -> None:
             read(tmp_path, data)
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Evidence of more than 8 MiB, which a thread of its own reads ahead."""
+    tmp = tmp_path_factory.mktemp("large")
+    intake = recorder(tmp, device("cam", stream("a")), plan=plan(required("a")))
+    noise = np.random.default_rng(0).bytes(9 << 20)
+    attachments = [("before.bin", "application/octet-stream", noise)]
+    folder = start(intake, tmp / "take", attachments=attachments, flush_ns=1_000_000)
+    for k in range(300):
+        push(intake, "a", [Wire(b"%d" % k, k, START + k * PERIOD, START + k * PERIOD + 5)])
+        intake.advance(START + k * PERIOD)
+    intake.stop_take('{"ended": "button"}')
+    return (folder / "evidence.mcap").read_bytes()
+
+
+def test_what_is_read_ahead_is_the_same(tmp_path: Path, large: bytes) -> None:
+    evidence = read(tmp_path, large)
+    assert evidence["samples"]["a"]["sequence"].tolist() == list(range(300))
+    assert len(evidence["attachments"]["before.bin"]) == 9 << 20
+    for cut in (9 << 20, len(large) - 3000, len(large) - 60, len(large) - 1):
+        with pytest.raises(RecordingUnreadable):
+            read(tmp_path, large[:cut])
+    for at in range(len(large) - 1, 9 << 20, -(len(large) - (9 << 20)) // 97):
+        with pytest.raises(RecordingUnreadable):
+            read(tmp_path, large[:at] + bytes([large[at] ^ 1]) + large[at + 1 :])
+
+
+def test_reading_ahead_ends_with_who_reads(tmp_path: Path, large: bytes) -> None:
+    told = []
+
+    def stop(done: int, total: int) -> None:
+        told.append((done, total))
+        raise KeyboardInterrupt
+
+    (tmp_path / "e.mcap").write_bytes(large)
+    with pytest.raises(KeyboardInterrupt):
+        _core.read_evidence(tmp_path / "e.mcap", progress=stop)
+    assert [total for _, total in told] == [len(large)]
+
+
 BOMB = """
 import resource, sys
 from firsthand_edge import _core

@@ -12,13 +12,7 @@ mod progress;
 mod stamp_list;
 mod stamps;
 
-use mimalloc::MiMalloc;
 use pyo3::prelude::*;
-
-/// Columns of ten hours are some hundred megabytes, and the system takes longer to hand out their pages than the core to
-/// fill them. This allocator keeps what was freed for a while, so that the next measurement finds its pages there.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The compiled core of firsthand_edge: measuring, clock maps, the live monitor, the recording on disk.
 #[pymodule(gil_used = false)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 
 use mcap::records::op;
 
@@ -52,6 +54,11 @@ impl Table {
     }
 }
 
+/// From this length on, a thread of its own reads and decompresses ahead.
+const AHEAD_FROM_BYTES: u64 = 8 << 20;
+/// Parts that may wait, of which each is a chunk at most.
+const PARTS_AHEAD: usize = 2;
+
 /// Decompressed bytes that are believed of a file of `len` bytes. Real evidence shrinks by a few tens, that of a
 /// simulation without any jitter by some hundreds.
 fn decompressed_limit(len: u64) -> u64 {
@@ -71,54 +78,20 @@ pub fn read_evidence(path: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) ->
     if source.read(0, 8)? != MAGIC {
         return Err(unreadable("it does not begin as MCAP does; recover the episode or restore the file".to_owned()));
     }
-    let torn = |offset: u64| {
-        unreadable(format!(
-            "it breaks off or is damaged at byte {offset} of {}; recover the episode first",
-            source.len()
-        ))
-    };
     let mut reader = Reader::new(decompressed_limit(source.len()));
-    let mut offset = MAGIC.len() as u64;
-    loop {
-        let (opcode, length) = source.record(offset)?.ok_or_else(|| torn(offset))?;
-        let next = offset + RECORD_HEAD + length;
-        let body = || source.read(offset + RECORD_HEAD, length);
-        match opcode {
-            op::CHUNK => {
-                if !progress(offset, source.len()) {
-                    return Ok(None);
-                }
-                let chunk = Chunk::decode(body()?);
-                chunk.and_then(|chunk| reader.chunk(&chunk)).map_err(|what| {
-                    unreadable(format!("the chunk at byte {offset} cannot be used, {what}; recover the episode first"))
-                })?;
-            }
-            op::ATTACHMENT => {
-                let attachment = scan::attachment(&body()?).ok_or_else(|| torn(offset))?;
-                // What recovery could not read is kept in the file, and says nothing to who judges.
-                if !attachment.name.starts_with(HOLE_PREFIX) {
-                    reader.out.attachments.insert(attachment.name, attachment.data);
-                }
-            }
-            op::METADATA => reader.metadata(scan::metadata(&body()?).ok_or_else(|| torn(offset))?),
-            op::HEADER | op::MESSAGE_INDEX => {}
-            op::DATA_END => {
-                let stated = Fields::new(&body()?).u32().ok_or_else(|| torn(offset))?;
-                if stated == 0 {
-                    let what = "it states no checksum of its content; it is not the evidence of an episode";
-                    return Err(unreadable(what.to_owned()));
-                }
-                if checksum(&source, 0, offset)? != stated {
-                    return Err(unreadable("its content is not what its checksum says; restore the file".to_owned()));
-                }
-                offset = next;
-                break;
-            }
-            _ => return Err(torn(offset)),
-        }
-        offset = next;
-    }
-    let messages = stated_messages(&source, offset)?.ok_or_else(|| torn(offset))?;
+    let parts = Parts { source: &source, offset: Some(MAGIC.len() as u64) };
+    let end = if source.len() < AHEAD_FROM_BYTES {
+        reader.take_in(&source, parts, progress)?
+    } else {
+        let (sender, receiver) = mpsc::sync_channel(PARTS_AHEAD);
+        thread::scope(|scope| {
+            // Ends with the file, or when nobody listens any more.
+            scope.spawn(move || parts.map(|part| sender.send(part)).all(|sent| sent.is_ok()));
+            reader.take_in(&source, receiver, progress)
+        })?
+    };
+    let Some(end) = end else { return Ok(None) };
+    let messages = stated_messages(&source, end)?.ok_or_else(|| torn(&source, end))?;
     if messages != reader.messages {
         return Err(unreadable(format!("its summary counts {messages} messages and it holds {}", reader.messages)));
     }
@@ -126,6 +99,71 @@ pub fn read_evidence(path: &Path, progress: &mut dyn FnMut(u64, u64) -> bool) ->
         return Err(unreadable("it holds no take or no devices; it is not the evidence of an episode".to_owned()));
     }
     Ok(Some(reader.finish()))
+}
+
+fn torn(source: &Source, offset: u64) -> RecordError {
+    let total = source.len();
+    let what = format!("it breaks off or is damaged at byte {offset} of {total}; recover the episode first");
+    RecordError::unreadable(source.path(), what)
+}
+
+/// What a record of the file says, its chunks decompressed and checked.
+enum Part {
+    Chunk(u64, Result<Chunk, String>),
+    Attachment(String, Vec<u8>),
+    Metadata((String, BTreeMap<String, String>)),
+    Other,
+    /// The content ends, and is what its checksum says; the summary begins here.
+    End(u64),
+}
+
+/// The file, record by record up to the summary; nothing after an error.
+struct Parts<'a> {
+    source: &'a Source,
+    /// Of the next record; None after the last.
+    offset: Option<u64>,
+}
+
+impl Iterator for Parts<'_> {
+    type Item = RecordResult<Part>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let offset = self.offset.take()?;
+        Some(self.read(offset))
+    }
+}
+
+impl Parts<'_> {
+    fn read(&mut self, offset: u64) -> RecordResult<Part> {
+        let source = self.source;
+        let torn = || torn(source, offset);
+        let (opcode, length) = source.record(offset)?.ok_or_else(torn)?;
+        let next = offset + RECORD_HEAD + length;
+        let body = || source.read(offset + RECORD_HEAD, length);
+        let part = match opcode {
+            op::CHUNK => Part::Chunk(offset, Chunk::decode(body()?)),
+            op::ATTACHMENT => {
+                let attachment = scan::attachment(&body()?).ok_or_else(torn)?;
+                Part::Attachment(attachment.name, attachment.data)
+            }
+            op::METADATA => Part::Metadata(scan::metadata(&body()?).ok_or_else(torn)?),
+            op::HEADER | op::MESSAGE_INDEX => Part::Other,
+            op::DATA_END => {
+                let stated = Fields::new(&body()?).u32().ok_or_else(torn)?;
+                let unreadable = |what: &str| Err(RecordError::unreadable(source.path(), what.to_owned()));
+                if stated == 0 {
+                    return unreadable("it states no checksum of its content; it is not the evidence of an episode");
+                }
+                if checksum(source, 0, offset)? != stated {
+                    return unreadable("its content is not what its checksum says; restore the file");
+                }
+                return Ok(Part::End(next));
+            }
+            _ => return Err(torn()),
+        };
+        self.offset = Some(next);
+        Ok(part)
+    }
 }
 
 /// Number of messages according to the summary after `offset`; None when summary, footer or end magic are damaged.
@@ -205,6 +243,37 @@ impl Reader {
         self.out.take = self.take.unwrap_or_default();
         self.out.devices = self.devices.unwrap_or_default();
         self.out
+    }
+
+    /// Takes in the parts of the file; where the summary begins, or None when progress says no.
+    fn take_in(
+        &mut self,
+        source: &Source,
+        parts: impl IntoIterator<Item = RecordResult<Part>>,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> RecordResult<Option<u64>> {
+        for part in parts {
+            match part? {
+                Part::Chunk(offset, chunk) => {
+                    if !progress(offset, source.len()) {
+                        return Ok(None);
+                    }
+                    chunk.and_then(|chunk| self.chunk(&chunk)).map_err(|what| {
+                        let what =
+                            format!("the chunk at byte {offset} cannot be used, {what}; recover the episode first");
+                        RecordError::unreadable(source.path(), what)
+                    })?;
+                }
+                // What recovery could not read is kept in the file, and says nothing to who judges.
+                Part::Attachment(name, data) if !name.starts_with(HOLE_PREFIX) => {
+                    self.out.attachments.insert(name, data);
+                }
+                Part::Metadata(metadata) => self.metadata(metadata),
+                Part::Attachment(..) | Part::Other => {}
+                Part::End(next) => return Ok(Some(next)),
+            }
+        }
+        Err(torn(source, source.len())) // a reader ahead that ended without a word
     }
 
     fn metadata(&mut self, (name, mut entries): (String, BTreeMap<String, String>)) {
