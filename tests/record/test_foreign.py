@@ -563,7 +563,18 @@ def test_ctrl_c_ends_the_reading(tmp_path):
     with path.open("r+b") as file:
         file.seek(path.stat().st_size - 37 - 4)
         file.write(b"\x01\x00\x00\x00")
-    command = [sys.executable, "-m", "firsthand_edge.cli", "audit", str(path), "--reference", "/cam"]
+    # As at a terminal, also where these tests were started with SIGINT ignored.
+    command = [
+        "env",
+        "--default-signal=INT",
+        sys.executable,
+        "-m",
+        "firsthand_edge.cli",
+        "audit",
+        str(path),
+        "--reference",
+        "/cam",
+    ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         while bytes_read(process.pid) < 100 << 20:
             assert process.poll() is None
