@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING
 
 from firsthand_edge.errors import RecordingUnreadable, UsageError
@@ -17,6 +18,10 @@ __all__ = ["read_recording"]
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 BAG_MAGIC = b"#ROSBAG V"
 VRS_MAGIC = b"VisionRe"
+SQLITE_MAGIC = b"SQLite format 3\x00"
+SQLITE = (
+    "a rosbag2 recording in SQLite, which is not read; convert it with `ros2 bag convert` to MCAP and audit the result"
+)
 KINDS = "an MCAP, a ROS 1 bag, a VRS file or the folder of a LeRobot data set"
 
 
@@ -43,21 +48,21 @@ def read_recording(
         from firsthand_edge.gate.lerobot_stamps import INFO, read_lerobot
 
         if (path / INFO).is_file():
-            _refuse_stamps(stamps, "A LeRobot data set has the times that its columns hold")
+            _refuse_stamps(stamps, "a LeRobot data set has the times that its columns hold")
             return read_lerobot(path, episode)
         raise RecordingUnreadable(_no_recording(path))
     if episode is not None:
         raise UsageError("--episode chooses among the episodes of a LeRobot data set; leave it out")
-    if path.is_fifo() or path.is_char_device():
-        raise RecordingUnreadable(f"{path} is a pipe or a device, and a recording is read more than once; name {KINDS}")
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for, and cannot be read twice
+            raise RecordingUnreadable(f"{path} is a pipe or a device, and a recording is a file; name {KINDS}")
         with path.open("rb") as file:
-            magic = file.read(len(BAG_MAGIC))
+            magic = file.read(len(SQLITE_MAGIC))
     except OSError as exc:
         raise RecordingUnreadable(f"{path} cannot be read ({exc.strerror or exc}); name {KINDS}") from exc
     if magic.startswith(MCAP_MAGIC):
         return read_mcap(path, stamps, progress)
-    if magic == BAG_MAGIC:
+    if magic.startswith(BAG_MAGIC):
         from firsthand_edge.gate.bag_stamps import read_bag
 
         return read_bag(path, stamps, progress)
@@ -66,6 +71,8 @@ def read_recording(
 
         _refuse_stamps(stamps, "a VRS recording has capture times")
         return read_vrs(path)
+    if magic == SQLITE_MAGIC:
+        raise RecordingUnreadable(f"{path} is {SQLITE}")
     raise RecordingUnreadable(
         f"{path} is neither MCAP nor VRS nor a ROS 1 bag; name such a recording, or plain lists of stamps with "
         "--stream NAME=FILE"
@@ -79,6 +86,8 @@ def _refuse_stamps(stamps: StampSource | None, has: str) -> None:
 
 def _no_recording(folder: Path) -> str:
     there = sorted(path.name for path in folder.glob("*.mcap"))
+    if not there and any(folder.glob("*.db3")):
+        return f"{folder} is {SQLITE}"
     recording = f"a recording in it, such as {there[0]}" if there else KINDS
     return (
         f"{folder / 'episode.mcap'} cannot be read (No such file or directory), and {folder} is no data set either; "

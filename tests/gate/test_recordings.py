@@ -1,6 +1,7 @@
 """Anybody's MCAP as channels of stamps."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,6 +143,34 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
         read_recording(tmp_path / "broken.vrs")
 
 
+def test_a_pipe_or_a_device_is_no_recording_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.mcap")
+    for path in (tmp_path / "pipe.mcap", Path("/dev/zero")):
+        with pytest.raises(RecordingUnreadable, match="is a pipe or a device"):
+            read_recording(path)
+
+
+def test_a_rosbag2_recording_in_sqlite_says_how_to_convert_it(tmp_path):
+    path = tmp_path / "ros2" / "ros2_0.db3"
+    path.parent.mkdir()
+    path.write_bytes(b"SQLite format 3\x00" + bytes(4080))
+    for named in (path, path.parent):
+        with pytest.raises(
+            RecordingUnreadable, match="in SQLite, which is not read; convert it with `ros2 bag convert`"
+        ):
+            read_recording(named)
+
+
+def test_a_vrs_library_that_dies_of_a_damaged_file_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "pyvrs.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "a.vrs").write_bytes(b"VisionRe" + bytes(200))
+    with pytest.raises(
+        RecordingUnreadable, match=r"truncated or damaged \(its reader ended with signal 11 \(SIGSEGV\)\)"
+    ):
+        read_recording(tmp_path / "a.vrs")
+
+
 def test_damaged_bytes_within_a_chunk(tmp_path):
     path = bag(tmp_path / "a.mcap")
     data = bytearray(path.read_bytes())
@@ -254,9 +283,3 @@ def test_a_damaged_file_is_read_as_it_was_or_not_at_all(tmp_path, data):
     intact = read_recording(path)
     for name in ("/head", "/wrist"):
         assert found.channel(name).times_ns.tolist() == intact.channel(name).times_ns.tolist()
-
-
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(RecordingUnreadable, match="is a pipe or a device"):
-        read_recording(tmp_path / "pipe")
