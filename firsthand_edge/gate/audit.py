@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firsthand_edge import _core
-from firsthand_edge.errors import UsageError
+from firsthand_edge.errors import CannotJudge, UsageError
 from firsthand_edge.gate import rules
 from firsthand_edge.gate.figures import Facts, Grade, Stamps, span_of
 from firsthand_edge.gate.limits import Limits, Statistic
@@ -24,7 +24,7 @@ from firsthand_edge.gate.recordings import read_recording
 from firsthand_edge.gate.report import report
 from firsthand_edge.gate.stamp_lists import Unit, read_stamps
 from firsthand_edge.gate.verdict import Judgement, examine
-from firsthand_edge.gate.wording import count, listed
+from firsthand_edge.gate.wording import count, listed, seconds
 from firsthand_edge.model import Kind
 
 if TYPE_CHECKING:
@@ -39,7 +39,12 @@ __all__ = ["StreamChoice", "audit", "audit_stamps", "evidence_of", "parse_stream
 DEFAULT_REFERENCE = "head"
 KEYS = ("unit", "kind", "rate", "decimate", "offset_ns")
 KEY_VALUE = re.compile(r"[A-Za-z_]+=[^=]*")
+FAR_NS = 3600 * 10**9
 TAKEN_AS = "Stamps are taken as declared mid-exposure times."
+UNJUDGED_ROWS = (
+    "the row clock is on a time axis of its own and not judged beside other stamps; name it with --stream, or as the "
+    "reference, to have it judged."
+)
 NO_SEQUENCES = (
     "No sequence numbers: a step of a time scale within a stream is not told from other jumps, and a jump counts "
     "only as a silence that no other stream shares."
@@ -164,11 +169,12 @@ class _Input:
     source: dict[str, Any]
     choice: StreamChoice
     required: bool = True
-    """Whatever is named; of a recording that nothing is named of, all but its events."""
+    """Whatever is named; of a recording that nothing is named of, all but its events and a data set's row clock."""
     unstamped: int = 0
     grade: Grade = Grade.DECLARED
     period_ns: int | None = None
     """As the recording states it."""
+    of_rows: bool = False
 
 
 def audit(
@@ -226,10 +232,14 @@ def audit(
         episode_file = recording / "episode.mcap"
         path = episode_file if episode_file.is_file() else recording
         found = read_recording(path, stamps=stamps, episode=episode, progress=progress)
+        if not found.channels:
+            raise CannotJudge(f"{path} holds no samples, so there is nothing to judge; see whether its recorder ran")
         choices = [parse_stream(text, is_file=False) for text in streams]
         inputs, notes, form = _channels(found, choices, spec), list(found.notes), found.format
     limits = _overridden(limits, ceiling_ns, statistic)
     named = _reference(inputs, reference, spec, found)
+    inputs = [replace(stream, required=True) if stream.name == named else stream for stream in inputs]
+    notes += [f"{stream.name}: {UNJUDGED_ROWS}" for stream in inputs if stream.of_rows and not stream.required]
     about = {} if found is None or found.episode is None else {"episode": found.episode}
     return _judged(inputs, reference=named, spec=spec, limits=limits, form={"recording": form, **about}, notes=notes)
 
@@ -335,9 +345,18 @@ def _channel_input(channel: Channel, choice: StreamChoice, spec: Spec | None, *,
     kind = stated or channel.kind
     name = choice.name if named or wanted is not None else channel.name
     source = {"stamps": channel.stamps, "taken_as": "mid-exposure"}
-    required = named or wanted is not None or kind is not Kind.EVENT
+    required = named or wanted is not None or not (kind is Kind.EVENT or channel.of_rows)
     return _Input(
-        name, channel.times_ns, kind, source, choice, required, channel.unstamped, channel.grade, channel.period_ns
+        name,
+        channel.times_ns,
+        kind,
+        source,
+        choice,
+        required,
+        unstamped=channel.unstamped,
+        grade=channel.grade,
+        period_ns=channel.period_ns,
+        of_rows=channel.of_rows,
     )
 
 
@@ -404,7 +423,7 @@ def _judged(
         reference=reference,
         period_ns=base.period_ns,
         limits=limits,
-        notes=[TAKEN_AS, _sources(inputs), *_warnings(inputs), NO_SEQUENCES, *notes],
+        notes=[TAKEN_AS, _sources(inputs), *_warnings(inputs), *_far_apart(inputs, reference), NO_SEQUENCES, *notes],
     )
     verdict = rules.apply(figures, limits)
     bound: dict[str, Any] = {**form, "sources": {found.name: found.source for found in inputs}}
@@ -434,6 +453,31 @@ def _warnings(inputs: Sequence[_Input]) -> list[str]:
         names = [found.name for found in inputs if found.grade is grade and found.required]
         if names:
             notes.append(f"{listed(names)}: {sentence} (grade `{grade.value}`).")
+    received = [found.name for found in inputs if found.grade is Grade.RECEIVED and found.required]
+    stamped = [found.name for found in inputs if found.source.get("stamps") == "header" and found.required]
+    if received and stamped:
+        notes.append(
+            f"Stamps in messages of {listed(stamped)} are held against log times of {listed(received)}, so transport "
+            "counts as disagreement; --stamps log compares like with like."
+        )
+    return notes
+
+
+def _far_apart(inputs: Sequence[_Input], reference: str) -> list[str]:
+    """Streams that are hours away from the reference, as happens when they count from different beginnings."""
+    spans = {i.name: (int(i.times_ns.min()), int(i.times_ns.max())) for i in inputs if i.required and i.times_ns.size}
+    if reference not in spans:
+        return []
+    begin, end = spans.pop(reference)
+    notes = []
+    for name, (first, last) in spans.items():
+        away = max(first - end, begin - last)
+        if away > FAR_NS:
+            side = "after" if first > end else "before"
+            notes.append(
+                f"{name}: all of it lies {seconds(away)} {side} {reference}; the two count from different beginnings, "
+                "as the epoch and the start of a machine, or were not recorded together."
+            )
     return notes
 
 

@@ -59,6 +59,8 @@ class Channel:
     grade: Grade = Grade.DECLARED
     period_ns: int | None = None
     """The nominal period that the recording states; None where it states none."""
+    of_rows: bool = False
+    """A data set's row clock: one time for all that is in a row, on a time axis of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ ROW_CLOCK = "timestamp"
 LARGEST_INFO = 1 << 26
 CAMERA = re.compile(r"(?:observation\.)?images?\.")
 STAMP_COLUMN = re.compile(r"(?:^|[._/])(?:timestamps?|stamps?|time)(?:_(ns|us|ms|s|sec|nsec|nanos))?$", re.IGNORECASE)
+PLACE_IN_PATH = re.compile(r"\{(\w*)(?::?((?:0?[1-9])?d?)\})?")
+"""`{chunk_index:03d}`; without a second group, it is something else in braces."""
 FACTORS = {"ns": 1, "nsec": 1, "nanos": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "sec": 10**9}
 SMALLEST = ((10**18, "ns"), (10**15, "us"), (10**12, "ms"), (10**9, "s"))
 """From which number on an integer is taken for what; as for lists of stamps (sync.md section 7)."""
@@ -116,13 +118,26 @@ def _episodes(folder: Path, info: Mapping[str, Any]) -> list[_Episode]:
             if not all(isinstance(value, int) for value in row):
                 raise RecordingUnreadable(f"{path} has a row without {listed(names)}; export the data set again")
             index, length, chunk, number = row
-            file = (folder / template.format(chunk_index=chunk, file_index=number)).resolve()
+            file = (folder / _filled(template, chunk, number)).resolve()
             if not file.is_relative_to(folder.resolve()):
                 raise RecordingUnreadable(f"{folder / INFO} names data outside of its folder; {template!r} is not used")
             found.append(_Episode(index, length, file))
     if not found:
         raise RecordingUnreadable(f"{folder} lists no episodes in meta/episodes; download or export it again")
     return found
+
+
+def _filled(template: str, chunk: int, number: int) -> str:
+    """The path of a data file. No more of a template is obeyed than numbers of up to nine digits."""
+    places = {"chunk_index": chunk, "file_index": number}
+
+    def fill(found: re.Match[str]) -> str:
+        name, width = found[1], found[2]
+        if name not in places or width is None:
+            raise ValueError(f"`data_path` holds {found[0]!r}, and only chunk_index and file_index are known there")
+        return f"{places[name]:{width}}"
+
+    return PLACE_IN_PATH.sub(fill, template)
 
 
 def _chosen(episodes: list[_Episode], wanted: int | None, folder: Path) -> _Episode:
@@ -247,7 +262,9 @@ def _row_clock(rows: _Rows, frames: Int64, info: Mapping[str, Any], notes: list[
             "says how many rows there are, and not when anything was taken (grade `synthetic`)."
         )
     grade = _float_grade(ROW_CLOCK, stored, "s", notes)
-    return Channel(ROW_CLOCK, Kind.TRIGGERED, times, "column", grade=Grade.SYNTHETIC if made_up else grade)
+    return Channel(
+        ROW_CLOCK, Kind.TRIGGERED, times, "column", grade=Grade.SYNTHETIC if made_up else grade, of_rows=True
+    )
 
 
 def _own_stamps(rows: _Rows, name: str, notes: list[str]) -> Iterator[Channel]:

@@ -286,6 +286,33 @@ def test_stamps_that_headers_lack_are_told(tmp_path):
     assert found.report["notes"][-1] == "/wrist: 2 samples carry no stamp and cannot be judged; 58 do."
 
 
+def test_headers_held_against_log_times_are_told(tmp_path):
+    made = Bag(tmp_path / "a.mcap")
+    for name in ("/head", "/wrist"):
+        made.topic(name, "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+        for stamp in ticks(60).tolist():
+            made.add(name, stamp, foreign.cdr(stamp if name == "/head" else 0))
+    path = made.write()
+    told = "Stamps in messages of /head are held against log times of /wrist, so transport counts as disagreement"
+    assert any(note.startswith(told) for note in audit(path).report["notes"])
+    assert not any("held against" in note for note in audit(path, stamps="log").report["notes"])
+
+
+def test_streams_that_count_from_different_beginnings_are_told(listed):
+    found = audit(streams=listed(head=ticks(60), wrist=(ticks(60) - START, ",unit=ns")))
+    assert not found.verdict.accepted
+    (note,) = [note for note in found.report["notes"] if "different beginnings" in note]
+    assert note.startswith("wrist: all of it lies 17")
+    assert " s before head;" in note
+    assert not any("beginnings" in n for n in audit(streams=listed(head=ticks(60), wrist=ticks(60))).report["notes"])
+
+
+def test_a_recording_without_a_sample_cannot_be_judged(tmp_path):
+    path = Bag(tmp_path / "a.mcap").topic("/head", "sensor_msgs/msg/Image", foreign.IMAGE_ROS2).write()
+    with pytest.raises(CannotJudge, match="holds no samples, so there is nothing to judge"):
+        audit(path)
+
+
 def test_a_blank_reference_leaves_the_match_unjudged(listed):
     found = audit(streams=listed(head=[], wrist=ticks(60)))
     assert codes(found) == ["sync.no_ticks"]

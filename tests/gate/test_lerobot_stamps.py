@@ -57,6 +57,18 @@ def test_columns_of_real_stamps_are_streams(tmp_path):
     assert not any("Nothing in this data set says" in note for note in found.report["notes"])
 
 
+def test_stamps_of_a_clock_are_judged_without_the_row_clock(tmp_path):
+    folder = lerobot.write(tmp_path / "set", columns=STAMPED)
+    head, wrist = STAMPED
+    found = audit(folder, episode=1, reference=head)
+    assert found.verdict.accepted, found.verdict.reasons
+    assert [name for name, row in found.report["streams"].items() if row["required"]] == [head, wrist]
+    assert any("timestamp: the row clock is on a time axis of its own" in note for note in found.report["notes"])
+    for streams, reference in (((), "timestamp"), ((head, wrist, "timestamp"), head)):
+        with_rows = audit(folder, streams, episode=1, reference=reference)
+        assert "stamp.unverified" in {reason.code for reason in with_rows.verdict.reasons}
+
+
 @pytest.mark.parametrize(
     ("name", "values", "grade", "first"),
     [
@@ -132,6 +144,8 @@ def test_k76_episodes_are_found_by_their_number_and_not_by_their_place(tmp_path)
         ({"info": {"features": []}}, "lists no `features`"),
         ({"info": {"data_path": "../../{chunk_index}{file_index}"}}, "names data outside of its folder"),
         ({"info": {"data_path": "data/{nothing}"}}, "cannot be read as a LeRobot data set"),
+        ({"info": {"data_path": "data/{chunk_index:999999999d}"}}, "only chunk_index and file_index are known there"),
+        ({"info": {"data_path": "data/{chunk_index.__class__}"}}, "only chunk_index and file_index are known there"),
         ({"listed": (90, 61)}, "episode 1 has 61 rows by meta/episodes and 60 in data/chunk-000/file-000.parquet"),
         ({"numbers": (0, 0)}, "episode 1"),
         ({"drop": "timestamp"}, "has no column timestamp"),
