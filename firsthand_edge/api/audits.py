@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["audit_recording", "audit_streams"]
 
 STATISTICS = ("max", "p99", "p99.9")
+STAMPS = ("header", "log", "publish")
 LONGEST_CEILING_MS = 3_600_000
 LARGEST_OFFSET_NS = 3600 * 10**9
 MOST_DECIMATE = 1_000_000
@@ -104,6 +105,10 @@ def audit_recording(
     """
     if isinstance(streams, str):
         raise UsageError(f"streams={streams!r}: pass a list of channels, or a mapping of each to how it is judged")
+    if stamps is not None and stamps not in STAMPS:
+        raise UsageError(f"stamps={stamps!r} is not one of {', '.join(STAMPS)}")
+    if episode is not None and (isinstance(episode, bool) or not isinstance(episode, int)):
+        raise UsageError(f"episode={episode!r}: state the number of an episode")
     how = streams if isinstance(streams, Mapping) else dict.fromkeys(streams, Channel())
     path = Path(recording)
     found = gate.audit(

@@ -92,8 +92,9 @@ def as_stamps(name: str, values: Any, *, least_step_ns: int | None) -> Int64:
     stamps = _int64(name, column)
     if stamps.size:
         _refuse_unlikely(name, stamps, least_step_ns)
-    if stamps.flags.writeable:
+    if stamps.flags.writeable or not stamps.flags.aligned:
         # Whoever can write to them could do so while they are judged. One copy here instead of one at each step.
+        # A field of packed records lies at odd addresses, where the core does not read.
         stamps = stamps.copy()
         stamps.flags.writeable = False
     return stamps

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from firsthand_edge.qa.printable import printable
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
 
 __all__ = ["audit"]
+
+PIPE_WIDTH = 120
+COLUMNS = ("stream", "kind", "grade", "samples", "Hz", "missing", "extra", "median ms", "|p99| ms", "|max| ms")
 
 
 def audit(
@@ -79,53 +86,69 @@ def audit(
             episode=episode,
             progress=progress,
         )
-    if plot is not None:
-        from firsthand_edge.gate.picture import Panel, write_picture
-
-        title = recording.name if recording is not None else "Lists of stamps"
-        write_picture(plot, [Panel(title, found.report, found.figures)])
+    # The report comes first: what was judged for a long time is not lost with a picture that cannot be written.
     if json:
         from firsthand_edge.cli.output import write_document
         from firsthand_edge.gate.report import report_bytes
 
         write_document(report_bytes(found.report))
     else:
-        _print(found.report, plot)
+        _print(found.report)
+    if plot is not None:
+        from firsthand_edge.gate.picture import Panel, write_picture
+
+        title = recording.name if recording is not None else "Lists of stamps"
+        write_picture(plot, [Panel(title, found.report, found.figures)])
+        if not json:
+            print(f"Picture: {printable(str(plot))}")
     return 0 if found.verdict.accepted else 1
 
 
-def _print(report: Mapping[str, Any], plot: Path | None) -> None:
+def _print(report: Mapping[str, Any]) -> None:
     """The report for people: verdict and reasons first, then the figures behind them."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    good = report["verdict"] == "accepted"
+    console.print(Text(report["verdict"].upper(), style="bold green" if good else "bold red"))
+    for row, style in [(r, "red") for r in report["reasons"]] + [(w, "yellow") for w in report["warnings"]]:
+        console.print(Text.assemble(("  ", ""), (row["code"], f"bold {style}"), ("  ", ""), printable(row["sentence"])))
+        cause = row.get("cause")
+        if cause and cause not in row["sentence"]:
+            console.print(Text(f"      likely: {printable(cause)}", style="dim"))
+    console.print()
+    console.print(Text(printable(_residual_line(report))))
+    console.print(Text(printable(_span_line(report))))
+    if "spec" in report:
+        console.print(Text(f"Spec {report['spec']['id']}, version {report['spec']['version']}."))
+    _print_streams(console, [_row(printable(name), row) for name, row in report["streams"].items()])
+    for note in report["notes"]:
+        console.print(Text(printable(note), style="dim"))
+    console.print(Text(printable(f"Not judged: {', '.join(report['not_judged'])}."), style="dim"))
+
+
+def _print_streams(terminal: Console, rows: Sequence[tuple[str, ...]]) -> None:
+    """A row for each stream; a sentence where the terminal is too narrow, since a table would cut figures off."""
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    # A pipe has no width of its own; a table cut to 80 columns would lose figures.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-    good = report["verdict"] == "accepted"
-    console.print(Text(report["verdict"].upper(), style="bold green" if good else "bold red"))
-    for row, style in [(r, "red") for r in report["reasons"]] + [(w, "yellow") for w in report["warnings"]]:
-        console.print(Text.assemble(("  ", ""), (row["code"], f"bold {style}"), ("  ", ""), row["sentence"]))
-        cause = row.get("cause")
-        if cause and cause not in row["sentence"]:
-            console.print(Text(f"      likely: {cause}", style="dim"))
-    console.print()
-    console.print(Text(_residual_line(report)))
-    console.print(Text(_span_line(report)))
-    if "spec" in report:
-        console.print(Text(f"Spec {report['spec']['id']}, version {report['spec']['version']}."))
+    widths = [max(map(cell_len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    needed = sum(widths) + len(widths)
+    if needed > terminal.width and sys.stdout.isatty():
+        for name, kind, grade, *figures in rows:
+            said = ", ".join(f"{what} {value}" for what, value in zip(COLUMNS[3:], figures, strict=True))
+            terminal.print(Text(f"{name}: {kind}, {grade}, {said}"))
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    names = ("stream", "kind", "grade", "samples", "Hz", "missing", "extra", "median ms", "|p99| ms", "|max| ms")
-    for place, name in enumerate(names):
+    for place, name in enumerate(COLUMNS):
         table.add_column(name, justify="left" if place < 3 else "right", no_wrap=True)
-    for name, row in report["streams"].items():
-        table.add_row(*(Text(cell) for cell in _row(name, row)))
-    console.print(table)
-    for note in report["notes"]:
-        console.print(Text(note, style="dim"))
-    console.print(Text(f"Not judged: {', '.join(report['not_judged'])}.", style="dim"))
-    if plot is not None:
-        console.print(Text(f"Picture: {plot}"), soft_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    # A pipe has no width of its own.
+    Console(highlight=False, width=max(needed, terminal.width)).print(table)
 
 
 def _ms(value: int | None) -> str:

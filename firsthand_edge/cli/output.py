@@ -116,11 +116,16 @@ def write_document(data: bytes) -> None:
 
 
 def complain(sentence: str) -> None:
-    """Says what is wrong on standard error; when that cannot be written, the exit status has to do."""
+    """Says what is wrong on standard error; when that cannot be written, the exit status has to do.
+
+    Names of unknown origin are in it: what would steer a terminal is written as an escape.
+    """
+    from firsthand_edge.qa.printable import printable
+
     stderr = cast("TextIO | None", sys.stderr)
     if stderr is None:
         return
     try:
-        print(sentence, file=stderr, flush=True)
+        print("\n".join(map(printable, sentence.split("\n"))), file=stderr, flush=True)
     except OSError:
         _discard(stderr)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 from firsthand_edge.errors import DiskError, UsageError
@@ -27,12 +29,14 @@ def refuse_undrawable(path: Path) -> None:
 
     Raises:
         UsageError: its name ends in neither `.html` nor `.png`, or what a PNG takes is not installed.
+        DiskError: no file can be written there.
     """
     suffix = path.suffix.lower()
     if suffix not in (".html", ".png"):
         raise UsageError(f"{path}: a picture is a page or an image; let the name end in .html or .png")
     if suffix == ".png":
         refuse_without_renderer(path)
+    _refuse_unwritable(path)
 
 
 def write_picture(path: Path, panels: Sequence[Panel], *, title: str = TITLE) -> None:
@@ -55,4 +59,23 @@ def write_picture(path: Path, panels: Sequence[Panel], *, title: str = TITLE) ->
     try:
         path.write_bytes(content)
     except OSError as exc:
-        raise DiskError(f"{path} cannot be written ({exc.strerror}); name a file in a folder that can") from exc
+        raise _unwritable(path, exc.strerror) from exc
+
+
+def _refuse_unwritable(path: Path) -> None:
+    try:
+        if path.is_dir():
+            why = errno.EISDIR
+        elif not path.parent.is_dir():
+            why = errno.ENOENT
+        elif not os.access(path if path.exists() else path.parent, os.W_OK):
+            why = errno.EACCES
+        else:
+            return
+    except OSError as exc:
+        raise _unwritable(path, exc.strerror) from exc
+    raise _unwritable(path, os.strerror(why))
+
+
+def _unwritable(path: Path, why: str | None) -> DiskError:
+    return DiskError(f"{path} cannot be written ({why}); name a file in a folder that can")

@@ -70,8 +70,8 @@ def read_stamps(path: Path, unit: Unit = Unit.AUTO, progress: Progress | None = 
     """Reads a list of stamps, in blocks: memory is eight bytes a stamp.
 
     Args:
-        path: A text file, UTF-8; a byte-order mark, CRLF, blank lines, comments (`#`, `;`, `//`, `%`) and header lines
-            above the first number are skipped, and so are those header lines wherever they come again.
+        path: A text file or a pipe, UTF-8; a byte-order mark, CRLF, blank lines, comments (`#`, `;`, `//`, `%`) and
+            header lines above the first number are skipped, and so are those header lines wherever they come again.
         unit: Unit of the numbers; `auto` takes decimals for seconds and integers by their size.
         progress: Told how far the file is read.
 
@@ -86,11 +86,13 @@ def read_stamps(path: Path, unit: Unit = Unit.AUTO, progress: Progress | None = 
                 f"{path} has {size} bytes, more than the {LARGEST_FILE} of a list of stamps; split it"
             )
         reading = _Reading(unit, str(path))
+        done = 0
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 reading.feed(block)
-                if progress is not None:
-                    progress(min(file.tell(), size), size)
+                done += len(block)
+                if progress is not None:  # a pipe has no size
+                    progress(done, max(done, size))
         return reading.result()
     except OSError as exc:
         raise RecordingUnreadable(f"{path} cannot be read ({exc.strerror or exc}); name a list of stamps") from exc

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firsthand_edge.api.audits import audit_streams
 from firsthand_edge.api.stamps import as_stamps, exact, kind_of, rate_of
 from firsthand_edge.errors import UsageError
 from firsthand_edge.model import Kind
@@ -34,6 +35,15 @@ def test_an_int64_array_that_cannot_be_written_to_is_passed_through():
     assert read(frozen) is frozen
     view = frozen[::2]
     assert np.shares_memory(read(view), view)
+
+
+def test_a_field_of_packed_records_is_copied_to_where_the_core_reads_it():
+    records = np.zeros(60, np.dtype([("flag", "u1"), ("stamp_ns", "<i8")]))
+    records["stamp_ns"] = ticks(60)
+    records.flags.writeable = False
+    found = audit_streams({"head": ticks(60), "wrist": records["stamp_ns"]})
+    assert found.accepted
+    assert read(records["stamp_ns"]).flags.aligned
 
 
 def test_an_int64_array_that_can_be_written_to_is_copied_once():

@@ -82,6 +82,14 @@ def test_mistakes(lists, capsys, more, status, said):
 def test_a_picture_that_cannot_be_written(lists, tmp_path, capsys):
     assert run(["audit", *lists(MS), "--plot", str(tmp_path / "absent" / "a.html")]) == 6
     assert "cannot be written" in capsys.readouterr().err
+    # It is said before anything is read, and a report that was made is not lost with its picture.
+    assert run(["audit", "--stream", "head=absent.txt", "--plot", str(tmp_path / "absent" / "a.html")]) == 6
+    capsys.readouterr()
+    (tmp_path / "full.html").symlink_to("/dev/full")
+    assert run(["audit", *lists(MS), "--plot", str(tmp_path / "full.html")]) == 6
+    said = capsys.readouterr()
+    assert said.out.startswith("ACCEPTED")
+    assert "full.html cannot be written (No space left on device)" in said.err
 
 
 def test_nothing_named(capsys):

@@ -38,20 +38,25 @@ def run(*arguments: object, **options) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def seen_on_a_terminal(*arguments: object) -> tuple[bytes, int]:
+def seen_on_a_terminal(*arguments: object, **options) -> tuple[bytes, int]:
     """What comes on a standard error that is a terminal, and the exit status."""
     ours, theirs = os.openpty()
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
-    done = run(*arguments, capture_output=False, stdout=subprocess.PIPE, stderr=theirs, env=environment)
+    done = run(*arguments, capture_output=False, stdout=subprocess.PIPE, stderr=theirs, env=environment, **options)
     os.close(theirs)
+    return read_all(ours), done.returncode
+
+
+def read_all(terminal: int) -> bytes:
+    """What was written to the other side of a terminal, which is closed by now."""
     found = b""
     try:
-        while block := os.read(ours, 65_536):
+        while block := os.read(terminal, 65_536):
             found += block
-    except OSError:  # how a terminal ends whose other side is closed
+    except OSError:  # how such a terminal ends
         pass
-    os.close(ours)
-    return found, done.returncode
+    os.close(terminal)
+    return found
 
 
 def test_a_bar_is_for_people_at_a_terminal(recording):
@@ -62,6 +67,42 @@ def test_a_bar_is_for_people_at_a_terminal(recording):
     assert (quiet, status) == (b"", 0)
     piped = run(recording)
     assert (piped.stderr, piped.returncode) == (b"", 0)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_no_figure_is_cut_off_however_narrow_the_terminal_is(tmp_path, columns):
+    made = Bag(tmp_path / "a.mcap")
+    for name in ("/head", "/wrist_left/image_raw"):
+        made.topic(name, "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+        for stamp in ticks(60).tolist():
+            made.add(name, stamp, foreign.cdr(stamp + (name != "/head") * 123_456))
+    path = made.write()
+    ours, theirs = os.openpty()
+    environment = os.environ | {"TERM": "dumb", "COLUMNS": str(columns)}
+    assert run(path, capture_output=False, stdout=theirs, stderr=subprocess.PIPE, env=environment).returncode == 0
+    os.close(theirs)
+    shown = read_all(ours).decode().split()
+    assert shown.count("0.123456") + shown.count("0.123456,") >= 3
+    assert "60" in shown or "60," in shown
+    assert not any("\u2026" in word for word in shown)
+
+
+def test_no_figure_is_cut_off_in_a_pipe(tmp_path):
+    made = Bag(tmp_path / "a.mcap")
+    for name in ("/head", f"/{'long/' * 30}image"):
+        made.topic(name, "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+        for stamp in ticks(60).tolist():
+            made.add(name, stamp, foreign.cdr(stamp))
+    assert b"\xe2\x80\xa6" not in run(made.write()).stdout
+
+
+def test_a_list_from_a_pipe_under_a_bar(tmp_path):
+    (tmp_path / "head.txt").write_text("".join(f"{t}\n" for t in ticks(60).tolist()))
+    with (tmp_path / "head.txt").open() as file, subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+        shown, status = seen_on_a_terminal(
+            "--stream", f"head={tmp_path / 'head.txt'}", "--stream", "wrist=/dev/stdin", stdin=cat.stdout
+        )
+    assert status == 0, shown
 
 
 def test_a_bar_of_every_format_goes_away_when_there_is_an_error(tmp_path, recording):

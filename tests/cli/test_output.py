@@ -132,6 +132,21 @@ def test_brackets_in_names_are_no_markup(tmp_path, capsys):
         assert name in said
 
 
+def test_a_name_does_not_steer_the_terminal(tmp_path, capsys):
+    made = Bag(tmp_path / "a.mcap")
+    for name in ("/head", "/\x1b[31mwrist\n"):
+        made.topic(name, "sensor_msgs/msg/Image", foreign.IMAGE_ROS2)
+        for stamp in ticks(60).tolist():
+            made.add(name, stamp, foreign.cdr(stamp))
+    path = str(made.write())
+    assert run(["audit", path]) == 0
+    assert run(["audit", path, "--reference", "absent"]) == 2
+    said = capsys.readouterr()
+    for shown in (said.out, said.err):
+        assert "\x1b" not in shown
+        assert "/\\x1b[31mwrist" in shown
+
+
 def test_brackets_in_the_table_of_a_demo_are_no_markup(capsys):
     from firsthand_edge.cli.demo import TAKES, _table
 

@@ -1,7 +1,9 @@
 """Plain lists of stamps: units, decimals, what is skipped, what is refused."""
 
 import io
+import os
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -124,6 +126,22 @@ def test_files(tmp_path):
     path.write_bytes(b"\xff\xfe\x00\x01" * 9)
     with pytest.raises(RecordingUnreadable, match="is not a text file"):
         read_stamps(path)
+
+
+def test_a_pipe_is_read_and_its_progress_told():
+    ours, theirs = os.pipe()
+    os.write(theirs, b"1403636579763555584\n1403636579813555584\n")
+    os.close(theirs)
+    told = []
+    found = read_stamps(Path(f"/dev/fd/{ours}"), progress=lambda done, total: told.append((done, total)))
+    os.close(ours)
+    assert found.times_ns.tolist() == [1_403_636_579_763_555_584, 1_403_636_579_813_555_584]
+    assert told == [(40, 40)]
+
+
+def test_what_never_ends_and_is_no_text_is_refused_at_once():
+    with pytest.raises(RecordingUnreadable, match="is not a text file"):
+        read_stamps(Path("/dev/zero"))
 
 
 @given(st.lists(st.integers(0, (1 << 62) - 1), min_size=1, max_size=40))

@@ -28,7 +28,7 @@ pub struct OddLine {
 /// Why a list cannot be read on.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ListError {
-    /// Not UTF-8.
+    /// Not UTF-8, or with a byte 0 in it; so what is no text is told at once, however long it goes on without a line.
     #[error("it is not a text file")]
     NotText,
     /// More stamps than are believed.
@@ -64,6 +64,9 @@ impl StampList {
     /// # Errors
     /// [`ListError`].
     pub fn feed(&mut self, block: &[u8]) -> Result<Vec<OddLine>, ListError> {
+        if block.contains(&0) {
+            return Err(ListError::NotText);
+        }
         let mut odd = Vec::new();
         let mut rest = block;
         if self.after_return && rest.first() == Some(&b'\n') {
@@ -398,6 +401,8 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_refused() {
+        assert_eq!(StampList::new(Some(0)).feed(&[0; 16]), Err(ListError::NotText));
+        assert_eq!(StampList::new(Some(0)).feed(b"# \0\n5\n"), Err(ListError::NotText));
         for bytes in [&b"\xff\xfe\x00\x01\n"[..], b"5,\xff\n", b"x\xc3\n"] {
             assert_eq!(StampList::new(None).feed(bytes), Err(ListError::NotText));
         }
