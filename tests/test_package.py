@@ -49,6 +49,13 @@ def test_importing_it_imports_nothing_else():
     assert not {name for name in loaded if name.startswith(("firsthand_edge.", "numpy", "pydantic"))}
 
 
+def test_an_audit_without_a_spec_does_not_pay_for_reading_specs():
+    done = python("-c", "import sys, firsthand_edge.gate.audit; print(*sys.modules)")
+    loaded = set(done.stdout.split())
+    assert "firsthand_edge.gate.audit" in loaded
+    assert not {name for name in loaded if name.startswith(("firsthand_edge.spec.document", "pydantic", "rich"))}
+
+
 def test_every_name_it_offers_is_there_and_told_of():
     for name in firsthand_edge.__all__:
         assert getattr(firsthand_edge, name) is not None

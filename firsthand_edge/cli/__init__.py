@@ -79,7 +79,13 @@ def _app() -> App:
 
     from firsthand_edge import _core
 
-    app = App(name="firsthand-edge", help=HELP, version=_core.__version__, version_flags=["--version"])
+    app = App(
+        name="firsthand-edge",
+        help=HELP,
+        version=_core.__version__,
+        version_flags=["--version"],
+        version_format="plaintext",
+    )
     for name, target, text in COMMANDS:
         app.command(target, name=name, help=text)
     for name, help_text, commands in GROUPS:

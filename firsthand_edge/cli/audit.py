@@ -60,7 +60,6 @@ def audit(
     from firsthand_edge.cli.progress import reading
     from firsthand_edge.errors import UsageError
     from firsthand_edge.gate import audit as gate
-    from firsthand_edge.spec.document import load_spec, ms_to_ns
 
     if plot is not None:
         from firsthand_edge.gate.picture import refuse_undrawable
@@ -70,16 +69,23 @@ def audit(
     if ceiling_ms is not None:
         if not ceiling_ms.is_finite() or ceiling_ms <= 0 or ceiling_ms > 3_600_000:
             raise UsageError(f"--ceiling-ms {ceiling_ms}: state milliseconds above 0 and up to an hour")
+        from firsthand_edge.spec.document import ms_to_ns
+
         try:
             ceiling_ns = ms_to_ns(ceiling_ms)
         except ValueError as exc:
             raise UsageError(f"--ceiling-ms {ceiling_ms} {exc}") from exc
+    contract = None
+    if spec is not None:
+        from firsthand_edge.spec.document import load_spec
+
+        contract = load_spec(spec)
     with reading(quiet=json and not sys.stdout.isatty()) as progress:
         found = gate.audit(
             recording,
             stream,
             reference=reference,
-            spec=None if spec is None else load_spec(spec),
+            spec=contract,
             ceiling_ns=ceiling_ns,
             statistic=statistic,
             stamps=stamps,

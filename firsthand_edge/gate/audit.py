@@ -418,12 +418,21 @@ def _judged(
             if s.name not in there and f"/{s.name}" not in there
         ]
     base = next(stream.facts for stream in streams if stream.facts.name == reference)
+    slower = _slower([stream.facts for stream in streams], base)
     figures = match(
         streams,
         reference=reference,
         period_ns=base.period_ns,
         limits=limits,
-        notes=[TAKEN_AS, _sources(inputs), *_warnings(inputs), *_far_apart(inputs, reference), NO_SEQUENCES, *notes],
+        notes=[
+            TAKEN_AS,
+            _sources(inputs),
+            *_warnings(inputs),
+            *_far_apart(inputs, reference),
+            *slower,
+            NO_SEQUENCES,
+            *notes,
+        ],
     )
     verdict = rules.apply(figures, limits)
     bound: dict[str, Any] = {**form, "sources": {found.name: found.source for found in inputs}}
@@ -477,6 +486,23 @@ def _far_apart(inputs: Sequence[_Input], reference: str) -> list[str]:
             notes.append(
                 f"{name}: all of it lies {seconds(away)} {side} {reference}; the two count from different beginnings, "
                 "as the epoch and the start of a machine, or were not recorded together."
+            )
+    return notes
+
+
+def _slower(streams: Sequence[Facts], base: Facts) -> list[str]:
+    """Triggered streams that come at every so many ticks of the reference, as cameras of a lower rate do."""
+    period = base.period_ns or base.stamps.median_step_ns
+    notes = []
+    for facts in streams:
+        step = facts.stamps.median_step_ns
+        if facts.kind is not Kind.TRIGGERED or not facts.judged or facts.decimate != 1 or not period or not step:
+            continue
+        ticks = (2 * step + period) // (2 * period)
+        if ticks > 1 and 50 * abs(step - ticks * period) <= step:
+            notes.append(
+                f"{facts.name}: its samples come at every {ticks} ticks of {base.name}; if they are meant to, state "
+                f"decimate={ticks}."
             )
     return notes
 

@@ -12,7 +12,6 @@ from firsthand_edge.gate.episode import figures_of
 from firsthand_edge.gate.evidence import Evidence
 from firsthand_edge.gate.limits import Limits
 from firsthand_edge.gate.report import report
-from firsthand_edge.spec.document import parse_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,13 +48,19 @@ def spec_of(evidence: Evidence) -> Spec:
     document = evidence.attachments.get(SPEC_ATTACHMENT)
     if document is None:
         raise CannotJudge(f"the evidence carries no {SPEC_ATTACHMENT}; name a spec to judge it against")
-    return parse_spec(document, place=f"{SPEC_ATTACHMENT} of the evidence")
+    return _parsed(document)
 
 
 @lru_cache(maxsize=16)
 def _digest_of(document: bytes) -> str:
     """A collection's episodes carry one document, byte for byte: whoever judges thousands digests it once."""
-    return parse_spec(document, place=f"{SPEC_ATTACHMENT} of the evidence").digest
+    return _parsed(document).digest
+
+
+def _parsed(document: bytes) -> Spec:
+    from firsthand_edge.spec.document import parse_spec  # audits of others need none of it, and it takes long to load
+
+    return parse_spec(document, place=f"{SPEC_ATTACHMENT} of the evidence")
 
 
 def examine(

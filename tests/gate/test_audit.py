@@ -307,6 +307,16 @@ def test_streams_that_count_from_different_beginnings_are_told(listed):
     assert not any("beginnings" in n for n in audit(streams=listed(head=ticks(60), wrist=ticks(60))).report["notes"])
 
 
+def test_a_camera_of_half_the_rate_is_told_how_to_state_it(listed):
+    half = audit(streams=listed(head=ticks(120), wrist=ticks(120)[::2]))
+    assert codes(half) == ["sync.missing"]
+    (note,) = [note for note in half.report["notes"] if "decimate" in note]
+    assert note == "wrist: its samples come at every 2 ticks of head; if they are meant to, state decimate=2."
+    told = audit(streams=listed(head=ticks(120), wrist=(ticks(120)[::2], ",decimate=2")))
+    assert told.verdict.accepted
+    assert not any("decimate" in note for note in told.report["notes"])
+
+
 def test_a_recording_without_a_sample_cannot_be_judged(tmp_path):
     path = Bag(tmp_path / "a.mcap").topic("/head", "sensor_msgs/msg/Image", foreign.IMAGE_ROS2).write()
     with pytest.raises(CannotJudge, match="holds no samples, so there is nothing to judge"):

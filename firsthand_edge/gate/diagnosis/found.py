@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["diagnose", "diagnoses"]
 
+DOUBT = " (there are only these two, so it may be either)"
 LEAST = 4
 """Steps and drifts from a quarter of the ceiling on are looked for; two of them may make what is over it."""
 
@@ -47,7 +48,10 @@ def diagnose(
         found += mine
         if not mine:
             unknown += _unknown(departure, ceiling_ns)
-    return tuple(found), "; ".join([*(one.sentence for one in found), *unknown])
+    sentences = [one.sentence for one in found]
+    if all(sentence.endswith(DOUBT) for sentence in sentences):  # said once, it holds for all of them
+        sentences[:-1] = [sentence.removesuffix(DOUBT) for sentence in sentences[:-1]]
+    return tuple(found), "; ".join([*sentences, *unknown])
 
 
 def diagnoses(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -150,7 +154,7 @@ def _made(
     drift_ppb: int | None = None,
     ticks: int | None = None,
 ) -> Diagnosis:
-    doubt = "" if departure.is_certain else " (there are only these two, so it may be either)"
+    doubt = "" if departure.is_certain else DOUBT
     return Diagnosis(
         kind,
         departure.stream if departure.is_certain else None,

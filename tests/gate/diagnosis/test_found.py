@@ -133,6 +133,15 @@ def test_two_streams_alone_do_not_tell_which_of_them_it_is():
     assert "it may be either" in one.sentence
 
 
+def test_that_it_may_be_either_is_said_once_however_much_is_found():
+    both = rig({"left": lambda t: ONE[Fault.STEP](ONE[Fault.CONSTANT](t))}, names=("head", "left"))
+    several, words = diagnose(both, both.sync, ceiling_ns=CEILING, series_ns=both.sync.residual_ns)
+    assert len(several) > 1
+    assert all("it may be either" in one.sentence for one in several)
+    assert words.count("it may be either") == 1
+    assert words.endswith("it may be either)")
+
+
 def slipped(index, *, period=P):
     sync = _core.measure(
         [
