@@ -8,7 +8,7 @@ import numpy as np
 
 from firsthand_edge.gate.drawing.shapes import bars, runs
 from firsthand_edge.gate.drawing.take import LABEL, PLOT, RIGHT, Block
-from firsthand_edge.gate.drawing.words import ROOMY, shortened, text, width
+from firsthand_edge.gate.drawing.words import ROOMY, text, width
 from firsthand_edge.gate.figures import TRIGGER
 from firsthand_edge.gate.wording import count, seconds
 
@@ -62,7 +62,7 @@ def _lane(take: Take, facts: Facts, top: int) -> str:
     bad = facts.name in take.accused
     reference = facts.name == take.figures.reference
     title = f"{facts.name}, {facts.kind.value}{', the reference' if reference else ''}: {facts.samples} samples"
-    parts = [text(0, top + 10, shortened(facts.name), f"name{' bad' if bad else ''}", title=title)]
+    parts = [text(0, top + 10, take.short(facts.name), f"name{' bad' if bad else ''}", title=title)]
     if facts.span is not None:
         begin, end = scale.x(facts.span.first_ns), scale.x(facts.span.last_ns)
         parts.append(

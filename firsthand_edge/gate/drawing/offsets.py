@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from firsthand_edge.gate.drawing.shapes import envelope, stems, trace
 from firsthand_edge.gate.drawing.take import LABEL, PLOT, RIGHT, Block
-from firsthand_edge.gate.drawing.words import shortened, text
+from firsthand_edge.gate.drawing.words import text
 from firsthand_edge.gate.wording import count, ms
 from firsthand_edge.model import Kind
 
@@ -37,7 +37,7 @@ def offsets(take: Take) -> Block:
     if not streams:
         return Block("", 0)
     streams.sort(key=lambda f: (f.name not in take.accused, -_largest(sync, f), f.name))
-    to = f"Offset to {shortened(sync.reference)}"
+    to = f"Offset to {take.short(sync.reference)}"
     parts = [
         text(0, 14, to, "head", title=sync.reference),
         text(LABEL + PLOT, 14, "up is later", "over-lines axis", anchor="end"),
@@ -73,7 +73,7 @@ def _row(take: Take, sync: _core.Figures, facts: Facts) -> str:
     else:
         said = [f"median {ms(row.offset_median_ns)}", f"max |{ms(row.offset_max_abs_ns).removesuffix(' ms')}| ms"]
     parts = [
-        text(0, 13, shortened(facts.name), f"name{bad}", title=facts.name),
+        text(0, 13, take.short(facts.name), f"name{bad}", title=facts.name),
         text(0, 29, said[0], "small"),
         *(text(0, 44, words, f"small{' bad' if over else ''}") for words in said[1:]),
         f'<rect class="frame" x="{LABEL}" y="0" width="{PLOT}" height="{HEIGHT}"/>',

@@ -14,7 +14,7 @@ import numpy as np
 
 from firsthand_edge.gate.drawing.scale import round_step
 from firsthand_edge.gate.drawing.take import LABEL, WIDTH, Block
-from firsthand_edge.gate.drawing.words import ROOMY, shortened, text, width
+from firsthand_edge.gate.drawing.words import ROOMY, text, width
 from firsthand_edge.gate.pairs import Pair, judged_ns, pair_names, summary
 from firsthand_edge.gate.wording import fixed, ms
 
@@ -95,12 +95,12 @@ def pairs(take: Take) -> Block:
     if not measured:
         return Block("", 0)
     measured.sort(key=lambda m: (-(m.pair.max_ns if m.pair.max_ns is not None else -1), m.pair.streams))
-    rows = distribution(measured, bins)
-    square = matrix([facts.name for facts in take.figures.judged], [m.pair for m in measured], take.ceiling_ns)
+    rows = distribution(take, measured, bins)
+    square = matrix(take, [m.pair for m in measured])
     return Block(f'{square.svg}<g transform="translate(0 {square.height})">{rows.svg}</g>', square.height + rows.height)
 
 
-def distribution(measured: list[_Measured], bins: _Bins) -> Block:
+def distribution(take: Take, measured: list[_Measured], bins: _Bins) -> Block:
     """A row a pair: histogram over a common scale, and the exact order statistics."""
     shown = measured[:MOST_ROWS]
     bottom = HEAD + ROW * len(shown)
@@ -114,7 +114,7 @@ def distribution(measured: list[_Measured], bins: _Bins) -> Block:
     ]
     most = max(int(m.counts.max()) for m in measured)
     for place, found in enumerate(shown):
-        parts.append(f'<g transform="translate(0 {HEAD + ROW * place})">{_row(found, bins, most)}</g>')
+        parts.append(f'<g transform="translate(0 {HEAD + ROW * place})">{_row(take, found, bins, most)}</g>')
     x = LEFT + HISTOGRAM * bins.below / bins.bars
     parts.append(f'<line class="ceiling" x1="{x:.1f}" y1="{HEAD - 4}" x2="{x:.1f}" y2="{bottom}"/>')
     parts.append(text(x, HEAD - 8, "ceiling", "axis bad", anchor="middle"))
@@ -135,12 +135,12 @@ def distribution(measured: list[_Measured], bins: _Bins) -> Block:
     return Block("".join(parts), height)
 
 
-def _row(found: _Measured, bins: _Bins, most: int) -> str:
+def _row(take: Take, found: _Measured, bins: _Bins, most: int) -> str:
     pair = found.pair
     over = pair.over_ceiling > 0
     full = " \u00b7 ".join(pair.streams)
     names = (
-        full if width(full, 13) * ROOMY < LEFT - 8 else " \u00b7 ".join(shortened(name, 15) for name in pair.streams)
+        full if width(full, 13) * ROOMY < LEFT - 8 else " \u00b7 ".join(take.short(name, 15) for name in pair.streams)
     )
     figures = (pair.median_ns, pair.p99_ns, pair.max_ns)
     cells = [
@@ -179,10 +179,10 @@ def _bars(counts: Int64, first: int, bins: _Bins, most: int) -> str:
     return "".join(out)
 
 
-def matrix(streams: list[str], found: list[Pair], ceiling_ns: int) -> Block:
+def matrix(take: Take, found: list[Pair]) -> Block:
     """The largest disagreement of every pair, at the crossing of the two streams; the darker, the larger."""
     paired = {name for pair in found for name in pair.streams}
-    names = [name for name in streams if name in paired]
+    names = [facts.name for facts in take.figures.judged if facts.name in paired]
     if not FEWEST_IN_MATRIX <= len(names) <= MOST_IN_MATRIX:
         return Block("", 0)
     largest = {frozenset(pair.streams): pair.max_ns for pair in found}
@@ -192,8 +192,8 @@ def matrix(streams: list[str], found: list[Pair], ceiling_ns: int) -> Block:
     for row, name in enumerate(names):
         y = top + row * CELL_HEIGHT
         for column, other in enumerate(names[:row]):
-            parts.append(_cell(left + column * wide, y, wide, largest[frozenset((name, other))], ceiling_ns))
-        parts.append(text(left + row * wide + 6, y + 15, shortened(name), "small", title=name))
+            parts.append(_cell(left + column * wide, y, wide, largest[frozenset((name, other))], take.ceiling_ns))
+        parts.append(text(left + row * wide + 6, y + 15, take.short(name), "small", title=name))
     return Block("".join(parts), top + CELL_HEIGHT * len(names) + 10)
 
 

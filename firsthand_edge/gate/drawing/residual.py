@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from firsthand_edge.gate.drawing.shapes import Envelope, envelope, stems, trace
 from firsthand_edge.gate.drawing.take import LABEL, PLOT, RIGHT, Block
-from firsthand_edge.gate.drawing.words import shortened, text
+from firsthand_edge.gate.drawing.words import text
 from firsthand_edge.gate.wording import ms
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _worst(take: Take, y: Callable[[float], float]) -> str:
     level = y(take.ceiling_ns)
     top = TOP + 12 if level > TOP + 60 else level + 22  # beside the row, clear of the ceiling's own label
     over = held["over_ceiling"] > 0
-    pair = " and ".join(shortened(name, 12) for name in held["worst_pair"] or ())
+    pair = " and ".join(take.short(name, 12) for name in held["worst_pair"] or ())
     lines = (f"worst: {ms(held['max'])}", f"at tick {held['worst_tick']}", pair)
     told = [
         text(RIGHT, top + 15 * n, line, "axis bad" if over else "axis", title=" and ".join(held["worst_pair"] or ()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from firsthand_edge.gate.drawing.scale import TimeScale
+from firsthand_edge.gate.drawing.words import LONGEST_NAME, shortened, telling
 from firsthand_edge.gate.rules_stream import take_span
 from firsthand_edge.model import ABSENT
 
@@ -50,6 +51,12 @@ class Take:
     """From the earliest first to the latest last sample of the streams that are judged."""
     accused: frozenset[str]
     """Streams that a reason, or its diagnosis, holds to be at fault."""
+    telling: Mapping[str, str]
+    """Of each name, what tells it from the others."""
+
+    def short(self, name: str, most: int = LONGEST_NAME) -> str:
+        """A stream's name as far as there is room for, so that one still knows whose it is."""
+        return name if len(name) <= most else shortened(self.telling.get(name, name), most)
 
     @classmethod
     def of(cls, report: Mapping[str, Any], figures: Figures) -> Take | None:
@@ -61,7 +68,9 @@ class Take:
         sync = figures.sync
         if sync is not None and sync.reference_ns.size:  # trigger edges are no stream and may lie outside
             start, end = min(start, int(sync.reference_ns[0])), max(end, int(sync.reference_ns[-1]))
-        return cls(report, figures, TimeScale(start, end, LABEL, PLOT), frozenset(_accused(report)))
+        scale = TimeScale(start, end, LABEL, PLOT)
+        names = telling([facts.name for facts in figures.streams])
+        return cls(report, figures, scale, frozenset(_accused(report)), names)
 
     @property
     def matched(self) -> _core.Figures | None:

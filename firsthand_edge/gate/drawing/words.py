@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import escape
+from typing import TYPE_CHECKING
 
-__all__ = ["LONGEST_NAME", "ROOMY", "attribute", "shortened", "text", "width", "wrapped"]
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["LONGEST_NAME", "ROOMY", "attribute", "shortened", "telling", "text", "width", "wrapped"]
 
 LONGEST_NAME = 26
 """Letters of a stream's name that a row has room for."""
@@ -43,6 +48,22 @@ def shortened(name: str, most: int = LONGEST_NAME) -> str:
         return name
     tail = (most - 1) // 2
     return f"{name[: most - 1 - tail]}\u2026{name[len(name) - tail :]}"
+
+
+def telling(names: Collection[str]) -> dict[str, str]:
+    """Each name without the parts between slashes that others have too, as long as it is still told from them.
+
+    Topics of a rig often have both ends in common, as `/rig/left/image/compressed` and `/rig/right/image/compressed`.
+    """
+    held = Counter(part for name in names for part in set(name.split("/")))
+    told = {name: _without_parts(name, {part for part, times in held.items() if times > 1}) for name in names}
+    again = Counter(told.values())
+    return {name: name if again[short] > 1 or short == "\u2026" else short for name, short in told.items()}
+
+
+def _without_parts(name: str, common: Collection[str]) -> str:
+    parts = ["\u2026" if part and part in common else part for part in name.split("/")]
+    return re.sub("/?\u2026(?:/\u2026)*/?", "\u2026", "/".join(parts))
 
 
 def width(words: str, size: float) -> float:

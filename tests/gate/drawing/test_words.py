@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firsthand_edge.gate.drawing.words import shortened, text, width, wrapped
+from firsthand_edge.gate.drawing.words import shortened, telling, text, width, wrapped
 
 
 @given(st.text(max_size=80), st.text(max_size=20))
@@ -31,3 +31,21 @@ def test_a_shortened_name_fits_and_keeps_both_ends(name, most):
         assert "\u2026" in short
     else:
         assert short == name
+
+
+def test_names_are_told_apart_by_what_they_do_not_share():
+    left = "/robot_0/left_arm/camera/color/image_raw/compressed"
+    right = "/robot_0/right_arm/camera/color/image_raw/compressed"
+    assert telling([left, right, "imu"]) == {left: "\u2026left_arm\u2026", right: "\u2026right_arm\u2026", "imu": "imu"}
+    # What would be told from nothing else keeps all that it has.
+    assert telling(["a/b", "b/c", "a/c"]) == {"a/b": "a/b", "b/c": "b/c", "a/c": "a/c"}
+    assert telling(["/head", "head"]) == {"/head": "/head", "head": "head"}
+
+
+@given(st.sets(st.text("ab/\u2026", max_size=9), max_size=6))
+def test_no_two_names_become_one(names):
+    told = telling(names)
+    assert set(told) == names
+    # A name may hold the sign of an ellipsis; then it may look like another one that was shortened.
+    if not any("\u2026" in name for name in names):
+        assert len(set(told.values())) == len(names)
