@@ -170,12 +170,12 @@ class Captured:
             )
 
     def _warm(self) -> None:
-        """Starts the preview; a device that cannot be armed makes the rig unfit until it can."""
+        """Starts the preview; a device that cannot be armed, or a full disk, makes the rig unfit until it can."""
         self._capture = None
         self._phase, self._warming_since, self._why = Phase.WARMING, time.monotonic(), ""
         try:
             self._rig.preview()
-        except DeviceError as exc:
+        except FirsthandError as exc:
             self._phase, self._why = Phase.UNFIT, str(exc)
             self._log.error("unfit", why=self._why)
 

@@ -93,21 +93,25 @@ class Rig:
     def _start_recorder(self) -> None:
         if self._recorder is not None:
             self._recorder.stop()
-        self._recorder = Child(
-            "firsthand_edge.record.recorder", name="recorder", log_path=self._log_dir / "recorder.log"
-        )
-        self._recorder.call(
-            "prepare",
-            timeout_s=OPEN_LIMIT_S,
-            devices=json.dumps([device.to_json() for device in self._devices.values()]),
-            plan=recorder_plan(
-                self._loaded.spec,
-                period_ns=self._loaded.period_ns,
-                latency_ns=int(self._loaded.file.rig.latency_ms * 1_000_000),
-                lossless=self._loaded.file.trigger.kind == "replayed",
-            ),
-            run_dir=str(self._run_dir),
-        )
+            self._recorder = None
+        recorder = Child("firsthand_edge.record.recorder", name="recorder", log_path=self._log_dir / "recorder.log")
+        try:
+            recorder.call(
+                "prepare",
+                timeout_s=OPEN_LIMIT_S,
+                devices=json.dumps([device.to_json() for device in self._devices.values()]),
+                plan=recorder_plan(
+                    self._loaded.spec,
+                    period_ns=self._loaded.period_ns,
+                    latency_ns=int(self._loaded.file.rig.latency_ms * 1_000_000),
+                    lossless=self._loaded.file.trigger.kind == "replayed",
+                ),
+                run_dir=str(self._run_dir),
+            )
+        except BaseException:
+            recorder.stop()  # its live page may find no room on a disk that just filled up; `preview` tries again
+            raise
+        self._recorder = recorder
 
     def close(self) -> None:
         """Stops recorder, workers and trigger: the reverse of `open`. Safe twice."""
@@ -155,8 +159,9 @@ class Rig:
 
     def preview(self) -> None:
         """Lets the devices deliver without recording, so that clock maps settle."""
-        if self._epoch and self._loaded.file.trigger.kind == "replayed":
-            self._start_recorder()  # the recording begins again, and so do its clocks
+        replayed_again = self._epoch and self._loaded.file.trigger.kind == "replayed"
+        if self._recorder is None or replayed_again:  # a recording begins again, and so do its clocks
+            self._start_recorder()
         self._arm()
         self._start_pulses(take=0)
 
