@@ -29,7 +29,10 @@ def assert_random_takes_agree(examples: int) -> None:
     """Brute force and core say the same of so many takes, among which every situation occurs."""
     tried: Counter[str] = Counter()
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    # A few hundred takes are always the same ones, because the shares below are of them; the long campaign explores.
+    @settings(
+        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), derandomize=examples <= 800
+    )
     @given(st.randoms(use_true_random=False).map(take))
     def check(taken):
         figures = agreed(taken.streams, taken.reference, taken.edges, **taken.settings)
@@ -37,8 +40,7 @@ def assert_random_takes_agree(examples: int) -> None:
 
     check()
     rare = {name: f"{100 * tried[name] / tried['takes']:.1f} % of {share} %" for name, share in EXPECTED.items()}
-    # Hypothesis varies what it tried before, so of some hundred takes a share may be a third of that in the long run.
-    rare = {name: text for name, text in rare.items() if 300 * tried[name] < EXPECTED[name] * tried["takes"]}
+    rare = {name: text for name, text in rare.items() if 100 * tried[name] < EXPECTED[name] * tried["takes"]}
     assert not rare, f"{tried['takes']} takes do not try what they are for: {rare}"
 
 

@@ -22,6 +22,8 @@ MOST_STEPS = 3
 BLOCKS = 60
 """Blocks that a departure is looked at in; of each its median counts."""
 FEWEST_IN_BLOCK = 5
+BLOCKS_AROUND = 8
+"""A step is measured between the medians of so many blocks on either side of it, up to the next step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +132,17 @@ def _steps(values: Int64, blocks: _Blocks, least_ns: int) -> tuple[tuple[Jump, .
     if not groups or len(groups) > MOST_STEPS or any(group.size > 2 for group in groups):
         return _one_step(values, least_ns)
     jumps, level = [], values.copy()
+    places = []
     for group in groups:
         first, last = int(group[0]), int(group[-1]) + 1
         begin, end = int(blocks.start[first]), min(values.size, int(blocks.start[last]) + blocks.length)
-        place = begin + _place(values[begin:end])
-        around = blocks.length
-        size = middle(values[place : place + around]) - middle(values[max(0, place - around) : place])
+        places.append(begin + _place(values[begin:end]))
+    for before, place, after in zip([0, *places[:-1]], places, [*places[1:], values.size], strict=True):
+        # One block is as noisy as the root of its few values; over several a drift goes on, which is no step.
+        around = BLOCKS_AROUND * blocks.length
+        sides = values[max(before, place - around) : place], values[place : min(after, place + around)]
+        drifted = usual * (sides[0].size + sides[1].size) // (2 * blocks.length)
+        size = middle(sides[1]) - middle(sides[0]) - drifted
         if abs(size) > least_ns:
             jumps.append(Jump(place, size))
             level[place:] -= size
