@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from firsthand_edge.api.report import Report
 from firsthand_edge.api.stamps import FASTEST, Channel, StreamStamps, as_stamps, exact, kind_of, rate_of
 from firsthand_edge.errors import UsageError
 from firsthand_edge.gate import audit as gate
+from firsthand_edge.gate.channels import StampSource
 from firsthand_edge.model import Kind
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
-    from typing import Literal
 
     from firsthand_edge.api.stamps import Number
     from firsthand_edge.gate.figures import Int64
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["audit_recording", "audit_streams"]
 
 STATISTICS = ("max", "p99", "p99.9")
-STAMPS = ("header", "log", "publish")
 LONGEST_CEILING_MS = 3_600_000
 LARGEST_OFFSET_NS = 3600 * 10**9
 MOST_DECIMATE = 1_000_000
@@ -81,7 +80,7 @@ def audit_recording(
     ceiling_ms: Number | None = None,
     statistic: Statistic | None = None,
     spec: str | os.PathLike[str] | None = None,
-    stamps: Literal["header", "log", "publish"] | None = None,
+    stamps: StampSource | None = None,
     episode: int | None = None,
 ) -> Report:
     """Judges how far the streams of a recording disagree.
@@ -105,8 +104,8 @@ def audit_recording(
     """
     if isinstance(streams, str):
         raise UsageError(f"streams={streams!r}: pass a list of channels, or a mapping of each to how it is judged")
-    if stamps is not None and stamps not in STAMPS:
-        raise UsageError(f"stamps={stamps!r} is not one of {', '.join(STAMPS)}")
+    if stamps is not None and stamps not in get_args(StampSource):
+        raise UsageError(f"stamps={stamps!r} is not one of {', '.join(get_args(StampSource))}")
     if episode is not None and (isinstance(episode, bool) or not isinstance(episode, int)):
         raise UsageError(f"episode={episode!r}: state the number of an episode")
     how = streams if isinstance(streams, Mapping) else dict.fromkeys(streams, Channel())

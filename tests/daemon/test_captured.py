@@ -20,6 +20,7 @@ from firsthand_edge.sensors.page import CountersPage
 from firsthand_edge.spec.keys import KeyPair
 from firsthand_edge.spool.spool import Spool
 from tests.daemon.rigs import gone, record, running, until, wait_ticks, write_rig
+from tests.interrupts import interrupts_reach_children
 
 
 def spool_of(rig) -> Spool:
@@ -142,6 +143,18 @@ def test_the_recorders_death_tears_the_take_and_the_next_one_works(tmp_path):
         until(lambda: rig.call("status", timeout_s=30)["phase"] != "recording", "the end of the take")
         assert "record.torn" in codes(rig.call("episode", timeout_s=10, episode=episode))
         assert record(rig, number=2, seconds=1.0)["state"] == "accepted"
+
+
+def test_a_recorder_that_cannot_be_prepared_is_started_again_until_it_can(tmp_path):
+    with running(tmp_path) as rig:
+        page = rig.run_dir / "live"
+        page.unlink()
+        page.mkdir()  # where no page can be made, as on a disk that just filled up
+        os.kill(rig.call("status", timeout_s=5)["pids"]["recorder"], signal.SIGKILL)
+        until(lambda: rig.call("status", timeout_s=5)["phase"] == "unfit", "a rig that is unfit and says so")
+        assert "live" in rig.call("status", timeout_s=5)["why"]
+        page.rmdir()
+        assert record(rig, number=1, seconds=1)["state"] == "accepted"
 
 
 def test_sigterm_in_mid_take_seals_and_judges_it(tmp_path):
@@ -291,16 +304,6 @@ def test_a_take_that_the_daemon_gave_up_is_shown_with_its_reasons(tmp_path):
         killer.join()
     assert summary["state"] == "rejected"
     assert "record.torn" in codes(summary)
-
-
-@contextlib.contextmanager
-def interrupts_reach_children():
-    """Whoever runs the tests in the background lets them inherit an ignored SIGINT; a handler is not inherited."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM], [signal.SIGINT], 3 * [signal.SIGINT]])

@@ -24,6 +24,7 @@ from firsthand_edge import _core
 from firsthand_edge.errors import DiskError, RecordingUnreadable
 from tests.gate import foreign
 from tests.gate.foreign import Bag
+from tests.interrupts import interrupts_reach_children
 
 START = 1_764_537_600_000_000_000
 P = 50_000_000
@@ -575,7 +576,9 @@ def test_ctrl_c_ends_the_reading(tmp_path):
         "--reference",
         "/cam",
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with interrupts_reach_children():
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    with process:
         while bytes_read(process.pid) < 100 << 20:
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
